@@ -1,0 +1,241 @@
+//go:build duckdb_arrow
+
+// Package duck opens DuckDB files and moves Arrow batches in and out of them.
+// It is the only package that knows the driver. Every other package sends it
+// SQL text and plain values.
+//
+// A DB is one in-memory instance with one file attached to it and one pinned
+// connection: temporary tables, transactions and registered Arrow streams all
+// live on that connection, so a DB is used by one goroutine at a time.
+package duck
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+	duckdb "github.com/duckdb/duckdb-go/v2"
+)
+
+// storageVersion is the file format written: any DuckDB from 1.0 on opens it.
+const storageVersion = "v1.0.0"
+
+// catalog is the name under which the file is attached.
+const catalog = "store"
+
+// Options say which file is opened and within which limits.
+type Options struct {
+	// Path of the database file; empty keeps everything in memory.
+	Path string
+	// ReadOnly opens an existing file without the right to change it. Many
+	// readers may hold a file at once, and none together with a writer.
+	ReadOnly bool
+	// MemoryLimit in bytes for DuckDB's buffers; 0 takes DefaultMemoryLimit.
+	MemoryLimit int64
+	// Threads of one statement; 0 takes what the scheduler may use.
+	Threads int
+	// TempDir is where DuckDB spills; empty is a directory beside Path.
+	TempDir string
+}
+
+// DB is an open file. Close releases it.
+type DB struct {
+	pool *sql.DB
+	conn *sql.Conn
+	path string
+	// views counts the Arrow streams that were registered.
+	views int
+}
+
+// ErrBusy is returned by Open when another process holds the file.
+var ErrBusy = errors.New("the database file is held by another process")
+
+// DefaultMemoryLimit is half of what the control group or the machine has,
+// and at most 640 MiB: what the jobs need does not grow with the corpus, and
+// the rest belongs to whoever else works on the machine.
+func DefaultMemoryLimit() int64 {
+	const most = 640 << 20
+	limit, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
+	if err != nil || limit == 0 || limit/2 > most {
+		return most
+	}
+	return int64(limit / 2)
+}
+
+// Open opens or creates the file. The directory of Path must exist.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	if o.MemoryLimit == 0 {
+		o.MemoryLimit = DefaultMemoryLimit()
+	}
+	if o.Threads == 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	if o.TempDir == "" {
+		o.TempDir = filepath.Join(os.TempDir(), "thtbatch-spill-"+strconv.Itoa(os.Getpid()))
+		if o.Path != "" {
+			o.TempDir = o.Path + ".spill"
+		}
+	}
+	connector, err := duckdb.NewConnector("", nil)
+	if err != nil {
+		return nil, fmt.Errorf("start duckdb: %w", err)
+	}
+	db := &DB{pool: sql.OpenDB(connector), path: o.Path}
+	db.pool.SetMaxOpenConns(1)
+	if db.conn, err = db.pool.Conn(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to duckdb: %w", err), db.pool.Close())
+	}
+	if err := db.configure(ctx, o); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func (db *DB) configure(ctx context.Context, o Options) error {
+	settings := []string{
+		"SET memory_limit = '" + strconv.FormatInt(o.MemoryLimit, 10) + "B'",
+		"SET threads = " + strconv.Itoa(o.Threads),
+		"SET temp_directory = " + Quote(o.TempDir),
+		"SET autoinstall_known_extensions = false",
+		"SET autoload_known_extensions = false",
+		"SET preserve_insertion_order = true",
+		"SET TimeZone = 'UTC'",
+		// A chunk of a first scan is larger than the default of 16 MB, and a
+		// checkpoint after each would write the last row groups again and again.
+		"SET checkpoint_threshold = '256MB'",
+	}
+	for _, s := range settings {
+		if err := db.Exec(ctx, s); err != nil {
+			return err
+		}
+	}
+	if o.Path == "" {
+		return nil
+	}
+	mode := "STORAGE_VERSION '" + storageVersion + "'"
+	if o.ReadOnly {
+		mode = "READ_ONLY"
+	}
+	attach := "ATTACH " + Quote(o.Path) + " AS " + catalog + " (" + mode + ")"
+	if err := db.Exec(ctx, attach); err != nil {
+		if held(o.Path) {
+			return fmt.Errorf("open %s: %w", o.Path, ErrBusy)
+		}
+		return fmt.Errorf("open %s: %w", o.Path, err)
+	}
+	if !o.ReadOnly {
+		if err := os.Chmod(o.Path, 0o600); err != nil {
+			return fmt.Errorf("open %s: %w", o.Path, err)
+		}
+	}
+	return db.Exec(ctx, "USE "+catalog)
+}
+
+// Close writes what is pending to the file and releases it.
+func (db *DB) Close() error {
+	return errors.Join(db.conn.Close(), db.pool.Close())
+}
+
+// Path of the file, empty for a database in memory.
+func (db *DB) Path() string { return db.path }
+
+// Exec runs one or more statements; arguments are bound to the last one.
+func (db *DB) Exec(ctx context.Context, query string, args ...any) error {
+	if _, err := db.conn.ExecContext(ctx, query, args...); err != nil {
+		return fmt.Errorf("%s: %w", firstLine(query), db.cause(ctx, err))
+	}
+	return nil
+}
+
+// Query runs one statement and returns its rows; the caller closes them.
+func (db *DB) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	rows, err := db.conn.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", firstLine(query), db.cause(ctx, err))
+	}
+	return rows, nil
+}
+
+// Value reads the first column of the one row that the statement returns.
+// Without a row it returns sql.ErrNoRows.
+func (db *DB) Value(ctx context.Context, dest any, query string, args ...any) error {
+	if err := db.conn.QueryRowContext(ctx, query, args...).Scan(dest); err != nil {
+		return fmt.Errorf("%s: %w", firstLine(query), db.cause(ctx, err))
+	}
+	return nil
+}
+
+// Tx runs fn inside a transaction: committed when fn returns nil, otherwise
+// rolled back, also when ctx has ended.
+func (db *DB) Tx(ctx context.Context, fn func() error) (err error) {
+	if err := db.Exec(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	done := false
+	defer func() {
+		if !done {
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+			defer cancel()
+			err = errors.Join(err, db.Exec(end, "ROLLBACK"))
+		}
+	}()
+	if err := fn(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := db.Exec(context.WithoutCancel(ctx), "COMMIT"); err != nil {
+		return err
+	}
+	done = true
+	return nil
+}
+
+// Checkpoint moves the write-ahead log into the file.
+func (db *DB) Checkpoint(ctx context.Context) error {
+	if db.path == "" {
+		return nil
+	}
+	return db.Exec(ctx, "CHECKPOINT "+catalog)
+}
+
+// cause prefers the end of the context to what DuckDB made of it.
+func (db *DB) cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// Quote makes a string literal of s for the few statements that take no
+// parameters (ATTACH, COPY, SET).
+func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// firstLine names a statement in an error by its first line that says
+// something, which in the .sql files is a comment with the statement's purpose.
+func firstLine(query string) string {
+	for line := range strings.Lines(query) {
+		if line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "--")); line != "" {
+			if len(line) > 80 {
+				line = line[:80]
+			}
+			return strings.ToValidUTF8(line, "")
+		}
+	}
+	return "empty statement"
+}
+
+// raw runs fn on the driver's connection.
+func (db *DB) raw(fn func(driver.Conn) error) error {
+	return db.conn.Raw(func(c any) error { return fn(c.(driver.Conn)) })
+}
