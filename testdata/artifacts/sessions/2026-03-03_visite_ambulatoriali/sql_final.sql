@@ -1,0 +1,1 @@
+SELECT count(*) AS visite FROM fact_visita WHERE esito = 'eseguita';

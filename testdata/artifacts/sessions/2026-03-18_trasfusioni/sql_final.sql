@@ -1,0 +1,1 @@
+SELECT count(*) AS sacche FROM fact_trasfusione WHERE esito = 'conclusa';

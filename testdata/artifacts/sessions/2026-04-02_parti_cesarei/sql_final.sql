@@ -1,0 +1,1 @@
+SELECT avg(cesareo::INT) AS quota FROM fact_parto WHERE primipara;
