@@ -1,0 +1,2 @@
+-- local store: count the points
+SELECT count(*) FROM points;

@@ -1,0 +1,2 @@
+-- local store: version and dimensions
+SELECT version, dimensions FROM store_meta;
