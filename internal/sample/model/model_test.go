@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -79,4 +81,62 @@ func firstDifference(got, want []byte) string {
 		}
 	}
 	return ""
+}
+
+func TestRandomTreeReachesEveryRule(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	dir := filepath.Join(t.TempDir(), "artifacts")
+	if err := model.RandomTree(rand.New(rand.NewPCG(seed, 0)), dir, 2500); err != nil {
+		t.Fatal(err)
+	}
+	views, err := model.Read(dir, model.Options{Accept: []string{"s-0003"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, s := range views.Sessions {
+		seen["state "+s.State]++
+	}
+	for _, d := range views.Decisions {
+		if d.Reason != nil {
+			seen[*d.Reason]++
+		}
+	}
+	for _, c := range views.Candidates {
+		seen["candidate "+c.Status]++
+		if c.Reuses != nil {
+			seen["reuses"]++
+		}
+		if c.DuplicateOf != nil && *c.DuplicateOf > c.Seq {
+			seen["duplicate of a later one"]++
+		}
+	}
+	for _, m := range views.Memories {
+		seen[fmt.Sprintf("memory indexable %v", m.Indexable)]++
+	}
+	for _, s := range views.SolvedQuestions {
+		seen[fmt.Sprintf("solved indexable %v", s.Indexable)]++
+		if len(s.Tables) > 1 {
+			seen["tables"]++
+		}
+	}
+	for _, m := range views.SessionMemories {
+		seen["session memory "+m.Outcome]++
+	}
+	for _, q := range views.Quarantine {
+		seen[fmt.Sprintf("quarantine of the registry %v", q.SessionID == nil)]++
+	}
+	for _, want := range []string{
+		"state ok", "state degraded", "state invalid", "withdrawn", "stale",
+		"candidate proposed", "candidate overflow", "candidate promoted", "candidate declined", "candidate duplicate",
+		"reuses", "duplicate of a later one", "memory indexable true", "memory indexable false",
+		"solved indexable true", "solved indexable false", "tables", "session memory approved", "session memory declined",
+		"quarantine of the registry true", "quarantine of the registry false",
+	} {
+		if seen[want] == 0 {
+			t.Errorf("no row shows %q; seen: %v", want, seen)
+		}
+	}
+	t.Log(seen)
 }
