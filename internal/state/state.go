@@ -144,6 +144,10 @@ func (d *Dir) Warehouse() string { return filepath.Join(d.path, "warehouse.duckd
 // Index is the DuckDB file of the embedded store.
 func (d *Dir) Index() string { return filepath.Join(d.path, indexDir, "local.duckdb") }
 
+// IndexDir is the directory of the two files of the embedded store; Open makes
+// it.
+func (d *Dir) IndexDir() string { return filepath.Join(d.path, indexDir) }
+
 // SearchCopy is the copy of the index that searches read while a job runs.
 func (d *Dir) SearchCopy() string { return filepath.Join(d.path, indexDir, "search.duckdb") }
 
