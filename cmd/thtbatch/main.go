@@ -1,0 +1,54 @@
+// Command thtbatch is the nightly batch beside a text-to-SQL assistant: it
+// reads what the sessions left behind, works out what became reusable
+// knowledge, and keeps a vector index of it.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+	_ "time/tzdata" // the zones of serve.timezone, on machines that have none
+
+	"github.com/thtbatch/thtbatch/internal/fault"
+	"github.com/thtbatch/thtbatch/internal/jobs"
+)
+
+const programName = "thtbatch"
+
+// version is set when a release is linked: -ldflags "-X main.version=v1.2.3".
+var version string
+
+func main() { os.Exit(run(os.Args, os.Stdout, os.Stderr, os.Getenv)) }
+
+// run is the whole program: arguments (the first is the program's name) and
+// streams in, exit code out.
+func run(args []string, stdout, stderr io.Writer, getenv func(string) string) int {
+	ctx, stop := untilSignalled(context.Background())
+	defer stop()
+	p := program{stdout: stdout, stderr: stderr, getenv: getenv, now: time.Now, jobs: jobs.All}
+	return int(p.execute(ctx, args[1:]))
+}
+
+// untilSignalled returns a context that ends, with the signal in its cause, at
+// the first SIGINT or SIGTERM. The second one kills the process: whoever sends
+// it does not want to wait for the end of a batch.
+func untilSignalled(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(fault.New(fault.Interrupted, "interrupted", "signal", s.String()))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(context.Canceled)
+	}
+}
