@@ -143,6 +143,17 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
+func TestTextsAreNotTakenForFlagsOrCommands(t *testing.T) {
+	b := newBench(t, nil)
+	if code := b.execute(t.Context(), []string{"probe", "-- count\nSELECT 1", "-n", "4"}); code != fault.Done || b.stdout.String() != "-- count\nSELECT 1 top=4 accepted=" {
+		t.Errorf("exit %d, %q", code, b.stdout.String())
+	}
+	b = newBench(t, nil)
+	if code := b.execute(t.Context(), []string{"Which patients"}); code != fault.Usage || strings.Contains(b.stderr.String(), "patients") {
+		t.Errorf("exit %d, %q", code, b.stderr.String())
+	}
+}
+
 func TestBadFlagsOfSettings(t *testing.T) {
 	for _, argv := range []string{"--lang=fr", "--log-level=loud", "--artifacts=", "--state= ", "--config="} {
 		b := newBench(t, nil)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/agnivade/levenshtein"
 	"github.com/urfave/cli/v2"
@@ -110,11 +111,12 @@ func (r *request) read(argv []string, flags []cli.Flag) error {
 			r.args = append(r.args, argv[i+1:]...)
 			return nil
 		}
-		if len(arg) < 2 || arg[0] != '-' {
+		name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
+		// No flag has a blank in its name: "-- a comment" begins an SQL text.
+		if len(arg) < 2 || arg[0] != '-' || strings.ContainsAny(name, " \t\r\n") {
 			r.args = append(r.args, arg)
 			continue
 		}
-		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 		f, ok := known[name]
 		switch {
 		case !ok:
@@ -225,7 +227,13 @@ func verbNamed(name string, verbs []jobs.Job) (jobs.Job, error) {
 			return v, nil
 		}
 	}
-	return jobs.Job{}, fault.New(fault.Usage, "unknown_command", "command", name, "nearest", nearest(name, names))
+	// More than a word is no slip but a question without its command, and a
+	// question is not repeated.
+	word := name
+	if at := strings.IndexFunc(name, unicode.IsSpace); at >= 0 {
+		word = name[:at] + "…"
+	}
+	return jobs.Job{}, fault.New(fault.Usage, "unknown_command", "command", word, "nearest", nearest(word, names))
 }
 
 func unknownFlag(verb, arg string, known map[string]knownFlag) error {
