@@ -84,7 +84,7 @@ func (s *session) work() {
 // clarify gives the seqs of the concepts, withdrawn ones too.
 func (s *session) clarify() []int {
 	var seqs []int
-	said := pick(s.Rand, 1, 1, 1, 2, 2, 2, 2, 3, 3, 7)
+	said := pick(s.Rand, 1, 1, 2, 2, 2, 3, 3, 4, 6, 7)
 	for range said {
 		subject, detail := s.topic.concept(s.Rand)
 		seqs = append(seqs, s.add("concept_clarified", subject, detail, s.topic.reason(s.Rand), 1))
