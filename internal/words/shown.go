@@ -86,15 +86,15 @@ func identifies(name string) bool {
 	return false
 }
 
-// Count is a number with its thousands told apart, from five digits on: 12.345
-// in Italian, 12,345 in English.
+// Count is a number with its thousands told apart: 1.234 in Italian, 1,234 in
+// English.
 func (p *Printer) Count(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	sign := ""
 	if n < 0 {
 		sign, digits = "-", digits[1:]
 	}
-	if len(digits) < 5 {
+	if len(digits) < 4 {
 		return sign + digits
 	}
 	separator := ","

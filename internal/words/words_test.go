@@ -194,7 +194,7 @@ func TestReason(t *testing.T) {
 func TestNumbersAndTimes(t *testing.T) {
 	en, it := For(English), For(Italian)
 	for n, want := range map[int64][2]string{
-		0: {"0", "0"}, 9999: {"9999", "9999"}, 10000: {"10,000", "10.000"},
+		0: {"0", "0"}, 999: {"999", "999"}, 1000: {"1,000", "1.000"}, 10000: {"10,000", "10.000"},
 		-1234567: {"-1,234,567", "-1.234.567"}, 100_000_000: {"100,000,000", "100.000.000"},
 	} {
 		if got := [2]string{en.Count(n), it.Count(n)}; got != want {
