@@ -131,7 +131,7 @@ func BenchmarkColdFloor(b *testing.B) {
 // only calls lstat on the same names.
 func BenchmarkUnchanged(b *testing.B) {
 	l, sessions := benchTree(b)
-	known := knownAfter(b, l, sessions, Options{Now: func() time.Time { return time.Now().Add(time.Hour) }})
+	known := tree{b, l}.scan(sessions, Options{Now: later}).known(sessions)
 	perSession(b, len(sessions), func() {
 		stats, err := Read(context.Background(), l, known, Options{}, func(*Batch) error { return nil })
 		must(b, err)

@@ -59,7 +59,7 @@ func flatScalar(value []byte) (text string, ok bool) {
 }
 
 // flatQuoted reads a double-quoted scalar behind its first quote. Of escapes it
-// knows those that YAML shares with JSON.
+// knows those that the YAML parser shares with JSON.
 func flatQuoted(b []byte) (text string, ok bool) {
 	end, escaped := skipString(b, 0)
 	if end != len(b) {
@@ -69,7 +69,8 @@ func flatQuoted(b []byte) (text string, ok bool) {
 	if !escaped {
 		return string(b), true
 	}
-	if bytes.Contains(b, []byte(`\u`)) { // surrogates differ
+	// The parser refuses \/ and surrogates.
+	if bytes.Contains(b, []byte(`\/`)) || bytes.Contains(b, []byte(`\u`)) {
 		return "", false
 	}
 	return string(appendUnescaped(nil, b)), true

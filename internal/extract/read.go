@@ -80,7 +80,7 @@ func Read(ctx context.Context, l Layout, sessions []Session, o Options, emit fun
 		stats.add(w.stats)
 	}
 	if stopped != nil {
-		err = stopped
+		return stats, stopped
 	}
 	if err != nil {
 		return stats, fmt.Errorf("read sessions %s: %w", l.SessionsPath(), err)
