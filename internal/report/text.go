@@ -10,17 +10,11 @@ import (
 
 	"github.com/thtbatch/thtbatch/internal/plan"
 	"github.com/thtbatch/thtbatch/internal/record"
-	"github.com/thtbatch/thtbatch/internal/state"
 	"github.com/thtbatch/thtbatch/internal/words"
 )
 
-// TextOptions say how a text is laid out.
-type TextOptions struct {
-	// Width in columns at which lines are broken; 0 breaks none.
-	Width int
-	// Color marks how the run ended with ANSI colours.
-	Color bool
-}
+// width in columns at which the lines of the summary are broken.
+const width = 100
 
 // How much of a list the summary shows: it is read by somebody tired.
 const (
@@ -33,8 +27,8 @@ const (
 // Text writes the summary for a person: what happened, how much of what, what
 // was held back and where to look. A night on which nothing changed is one
 // line. It is some 25 lines at most.
-func Text(w io.Writer, p *words.Printer, s Summary, o TextOptions) error {
-	t := &text{p: p, o: o}
+func Text(w io.Writer, p *words.Printer, s Summary) error {
+	t := &text{p: p}
 	took := s.FinishedAt.Sub(s.StartedAt)
 	if s.NothingNew() {
 		t.nothingNew(s, took)
@@ -53,7 +47,6 @@ func Text(w io.Writer, p *words.Printer, s Summary, o TextOptions) error {
 // text collects rows of a label and what is said under it.
 type text struct {
 	p    *words.Printer
-	o    TextOptions
 	head []string
 	rows []row
 }
@@ -87,24 +80,10 @@ func (t *text) nothingNew(s Summary, took time.Duration) {
 }
 
 func (t *text) headline(s Summary, took time.Duration) {
-	line := t.say("summary_headline", "job", s.Job, "status", s.Status, "took", took, "run_id", s.RunID)
-	if t.o.Color {
-		line = colour(s.Status) + line + "\x1b[0m"
-	}
-	t.head = append(t.head, line)
+	t.head = append(t.head, t.say("summary_headline", "job", s.Job, "status", s.Status, "took", took, "run_id", s.RunID))
 	if s.DryRun {
 		t.head = append(t.head, t.say("summary_dry_run"))
 	}
-}
-
-func colour(status string) string {
-	switch state.RunStatus(status) {
-	case state.Done:
-		return "\x1b[32m"
-	case state.Failed:
-		return "\x1b[31m"
-	}
-	return "\x1b[33m"
 }
 
 // counts is a list of labels with their numbers, those that are nought left out.
@@ -292,8 +271,8 @@ func joined(separator string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), separator)
 }
 
-// String lays the rows out: labels in a column, texts beside it, broken at
-// blanks; a label is written once for the rows that share it.
+// String lays the rows out: the head as it is, labels in a column, texts beside
+// it, broken at blanks; a label is written once for the rows that share it.
 func (t *text) String() string {
 	indent := 0
 	for _, r := range t.rows {
@@ -301,9 +280,7 @@ func (t *text) String() string {
 	}
 	var b strings.Builder
 	for _, line := range t.head {
-		for _, part := range wrap(line, t.o.Width) {
-			b.WriteString(part + "\n")
-		}
+		b.WriteString(line + "\n")
 	}
 	last := ""
 	for _, r := range t.rows {
@@ -313,7 +290,7 @@ func (t *text) String() string {
 		} else if label != "" {
 			last = label
 		}
-		for _, part := range wrap(r.text, t.o.Width-indent) {
+		for _, part := range wrap(r.text, width-indent) {
 			b.WriteString(label + strings.Repeat(" ", indent-utf8.RuneCountInString(label)) + part + "\n")
 			label = ""
 		}
