@@ -200,7 +200,10 @@ func another(t testing.TB) judged {
 	t.Helper()
 	dir := os.Getenv(evalDir)
 	if dir == "" {
-		t.Skip("SKIPPED: " + evalDir + " is not set, so no judged set but the project's own was evaluated")
+		// On standard error too: the reason of a skip shows only with -v.
+		skipped := "SKIPPED " + t.Name() + ": " + evalDir + " is not set"
+		fmt.Fprintln(os.Stderr, skipped)
+		t.Skip(skipped)
 	}
 	j := readJudged(t, filepath.Join(dir, "labelled.jsonl"))
 	text, err := os.ReadFile(filepath.Join(dir, "distractors.txt"))

@@ -139,13 +139,13 @@ func (w *worker) addTokens(stopWords bool) (counted int) {
 	for _, t := range w.tokens {
 		text := w.lower[t.start:t.end]
 		switch {
-		case t.kind == number:
+		case t.kind == kindNumber:
 			w.sum(w.feature(seedNumber, text, weightNumber))
 		case t.meaning.negation:
 			w.negated = true
 		case t.stop && !stopWords:
 			continue
-		case t.kind == whole:
+		case t.kind == kindWhole:
 			w.sum(w.feature(seedWhole, text, weightWhole))
 		case t.meaning.number != "":
 			w.sum(hash(seedNumber, t.meaning.number, weightNumber, len(w.sums)))

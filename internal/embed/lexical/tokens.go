@@ -11,9 +11,9 @@ import (
 type kind uint8
 
 const (
-	word   kind = iota // of letters, perhaps with digits
-	number             // of digits, canonical
-	whole              // an identifier of several parts, which follow as words
+	kindWord   kind = iota // of letters, perhaps with digits
+	kindNumber             // of digits, canonical
+	kindWhole              // an identifier of several parts, which follow as words
 )
 
 // token is a stretch of the lower-case buffer of a scanner.
@@ -138,7 +138,7 @@ func (s *scanner) addNumber(digits []byte) {
 			s.lower = append(s.lower, '.')
 		}
 	}
-	s.tokens = append(s.tokens, token{start: at, end: len(s.lower), kind: number, meaning: &s.plain})
+	s.tokens = append(s.tokens, token{start: at, end: len(s.lower), kind: kindNumber, meaning: &s.plain})
 }
 
 // scanCompound reads a word, or an identifier: words joined by underscores,
@@ -148,7 +148,7 @@ func (s *scanner) scanCompound(start int) int {
 	if points {
 		at := len(s.lower)
 		s.lower = appendLower(s.lower, s.folded[start:end])
-		s.tokens = append(s.tokens, token{start: at, end: len(s.lower), kind: whole, meaning: &s.plain})
+		s.tokens = append(s.tokens, token{start: at, end: len(s.lower), kind: kindWhole, meaning: &s.plain})
 	}
 	for from := start; from < end; {
 		to := from
@@ -185,7 +185,7 @@ func (s *scanner) compoundEnd(start int) (end int, points bool) {
 // the parts were joined.
 func (s *scanner) scanIdentifier(start, end int) {
 	first, at := len(s.tokens), len(s.lower)
-	s.tokens = append(s.tokens, token{start: at, kind: whole, meaning: &s.plain})
+	s.tokens = append(s.tokens, token{start: at, kind: kindWhole, meaning: &s.plain})
 	for from := start; from < end; {
 		if s.folded[from] == '_' {
 			from++
@@ -243,7 +243,7 @@ func (s *scanner) addPart(from, to int) {
 		t.meaning = &s.plain
 	}
 	if allDigits(w) {
-		t.kind = number
+		t.kind = kindNumber
 	} else {
 		t.stop = s.stops(from, to, t.meaning.stop)
 		s.countSigns(w, t)

@@ -23,10 +23,10 @@ func shown(s *scanner, text string) string {
 			w = "[" + w + "]"
 		case t.meaning.number != "":
 			w = "#" + t.meaning.number
-		case t.kind == number:
+		case t.kind == kindNumber:
 			w = "#" + w
 		}
-		if t.kind == whole {
+		if t.kind == kindWhole {
 			w = "=" + w
 		}
 		out = append(out, w)
