@@ -94,11 +94,10 @@ func finish(dir string, writers []writer) (Stats, error) {
 	return total, nil
 }
 
-// writer writes the sessions of one task; its buffers are used again.
+// writer writes the sessions of one task.
 type writer struct {
 	stats    Stats
 	registry []string // records without their id
-	out      bytes.Buffer
 }
 
 var epoch = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)

@@ -122,7 +122,7 @@ func (g *generator) subject() string {
 }
 
 func (g *generator) detail() string {
-	return g.disguise(g.pick("flag_attivo = TRUE", "flag_attivo = FALSE", "è così", "", "\u3000", "\u200b", "riga\nsotto", "a  b", "ab", "a\ufffdb"))
+	return g.disguise(g.pick("flag_attivo = TRUE", "flag_attivo = FALSE", "è così", "", "\u3000", "\u200b", "riga\nsotto", "a  b", "ab", "a\ufffdb", "a\x00è", "a\x00é"))
 }
 
 func (g *generator) table() string {

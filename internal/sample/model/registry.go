@@ -11,12 +11,12 @@ import (
 
 // registryRecord is a readable line of the registry.
 type registryRecord struct {
-	line                         int64
-	id, session                  string
-	kind, subject, detail        string
-	seq                          *int64
-	indexable                    bool
-	rationale, question, tsField string
+	line                  int64
+	id, session           string
+	kind, subject, detail string
+	rationale, question   string
+	seq                   *int64
+	indexable             bool
 }
 
 // readRegistry gives the readable lines and the numbers of the others. A

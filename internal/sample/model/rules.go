@@ -185,8 +185,9 @@ func (s *session) hidden(d *decision) bool {
 	if tableName.MatchString(subject) {
 		return true
 	}
+	lower := strings.ToLower(subject) // as a wording is; folding would go further
 	for _, t := range s.decisions {
-		if (t.kind == "table_promoted" || t.kind == "table_excluded") && t.effective() && strings.ToLower(t.subject) == strings.ToLower(subject) {
+		if (t.kind == "table_promoted" || t.kind == "table_excluded") && t.effective() && strings.ToLower(t.subject) == lower {
 			return true
 		}
 	}
