@@ -4,8 +4,6 @@ package words
 const awaitedIDs = `
 degraded_accepted
 embedder_unreachable
-flags_conflict
-missing_argument
 publish_failed
 refusals_cleared
 sessions_gone

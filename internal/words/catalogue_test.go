@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,19 +197,24 @@ func (s *source) call(files *token.FileSet, n *ast.CallExpr) {
 	if !ok {
 		return
 	}
+	if len(n.Args) == 0 {
+		return
+	}
 	at, first := files.Position(n.Pos()).String(), 0
 	isFault := selector.Sel.Name == "New" && typeName(selector.X) == "fault"
 	if isFault {
 		first = 1
-	} else if name := selector.Sel.Name; name != "Say" && name != "refuse" && name != "warn" {
+	} else if name := selector.Sel.Name; name != "Say" && name != "say" && name != "refuse" && name != "warn" {
 		return
+	} else if _, ok := n.Args[0].(*ast.Ident); ok && name == "say" {
+		first = 1 // say(level, "id", …)
 	}
 	if len(n.Args) <= first {
 		return
 	}
 	id, ok := literal(n.Args[first])
-	if !ok {
-		return
+	if !ok || selector.Sel.Name == "say" && !snake.MatchString(id) {
+		return // another say
 	}
 	u := use{at: at, complete: isFault && n.Ellipsis == token.NoPos}
 	if u.complete {
@@ -219,6 +225,8 @@ func (s *source) call(files *token.FileSet, n *ast.CallExpr) {
 	}
 	s.ids[id] = append(s.ids[id], u)
 }
+
+var snake = regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)+$`)
 
 func typeName(e ast.Expr) string {
 	switch e := e.(type) {
