@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+	bindings "github.com/duckdb/duckdb-go-bindings"
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
 
@@ -121,11 +122,10 @@ func (db *DB) configure(ctx context.Context, o Options) error {
 	if o.Path == "" {
 		return nil
 	}
-	mode := "STORAGE_VERSION '" + storageVersion + "'"
+	attach := Attach(o.Path, catalog)
 	if o.ReadOnly {
-		mode = "READ_ONLY"
+		attach = "ATTACH " + Quote(o.Path) + " AS " + catalog + " (READ_ONLY)"
 	}
-	attach := "ATTACH " + Quote(o.Path) + " AS " + catalog + " (" + mode + ")"
 	if err := db.Exec(ctx, attach); err != nil {
 		if held(o.Path) {
 			return fmt.Errorf("open %s: %w", o.Path, ErrBusy)
@@ -216,6 +216,15 @@ func (db *DB) cause(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// Attach is the statement that opens another file for writing beside the one
+// that is open, in the format that every file of ours has.
+func Attach(path, name string) string {
+	return "ATTACH " + Quote(path) + " AS " + name + " (STORAGE_VERSION '" + storageVersion + "')"
+}
+
+// Version of the engine that is linked.
+func Version() string { return bindings.LibraryVersion() }
 
 // Quote makes a string literal of s for the few statements that take no
 // parameters (ATTACH, COPY, SET).

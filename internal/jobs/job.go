@@ -40,4 +40,8 @@ type Env struct {
 }
 
 // All lists the jobs, in the order of the help text.
-func All() []Job { return nil }
+func All() []Job {
+	return []Job{
+		backfill(), rebuild(), candidates(), solvedIndex(), search(), solvedSearch(), querySQL(), runs(), doctor(), demo(),
+	}
+}

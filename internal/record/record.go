@@ -160,6 +160,17 @@ func (r Record) Payload(embedSpace, runID string, indexedAt time.Time) map[strin
 	return p
 }
 
+// Size is about what the record takes in a batch, in bytes: its texts.
+func (r Record) Size() int {
+	n := len(r.Title) + len(r.Content)
+	for _, value := range r.Metadata {
+		if text, ok := value.(string); ok {
+			n += len(text)
+		}
+	}
+	return n
+}
+
 // Canonical is JSON with sorted keys, no spaces, and nothing escaped for HTML.
 func Canonical(v any) ([]byte, error) {
 	var b bytes.Buffer

@@ -1,0 +1,237 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/thtbatch/thtbatch/internal/fault"
+	"github.com/thtbatch/thtbatch/internal/record"
+	"github.com/thtbatch/thtbatch/internal/report"
+	"github.com/thtbatch/thtbatch/internal/warehouse"
+)
+
+type backfillOptions struct {
+	Session                                         string
+	Only                                            string
+	DryRun, AcceptGone, RetryFailed, Rescan, Strict bool
+	Accept                                          acceptFlag
+	Wait                                            time.Duration
+}
+
+func (o backfillOptions) validate() error {
+	if o.Only != "" && o.Only != onlyMemories && o.Only != onlySolved {
+		return fault.New(fault.Usage, "flag_value", "flag", "--only", "value", o.Only, "expected", onlyMemories+" | "+onlySolved)
+	}
+	return nil
+}
+
+const (
+	onlyMemories = "memories"
+	onlySolved   = "solved"
+)
+
+func (o backfillOptions) scope() warehouse.Scope {
+	kind := map[string]string{onlyMemories: record.KindMemory, onlySolved: record.KindSolved}[o.Only]
+	return warehouse.Scope{Session: o.Session, Kind: kind}
+}
+
+func backfill() Job {
+	var o backfillOptions
+	return Job{
+		Name: "backfill", Usage: "scan what changed, compute, plan, embed, load and publish", Writes: true,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "session", Usage: "only the session `ID`", Destination: &o.Session},
+			&cli.StringFlag{Name: "only", Usage: "only `KIND`: memories or solved", Destination: &o.Only},
+			&cli.BoolFlag{Name: "dry-run", Usage: "print the plan and stop: nothing is embedded, loaded or published", Destination: &o.DryRun},
+			&cli.GenericFlag{Name: "accept-degraded", Usage: "use degraded sessions, all or those named: --accept-degraded[=`ID`,...]", Value: &o.Accept},
+			&cli.BoolFlag{Name: "accept-gone", Usage: "go on although many sessions, or all registry records, are gone", Destination: &o.AcceptGone},
+			&cli.BoolFlag{Name: "retry-failed", Usage: "try again what was refused before", Destination: &o.RetryFailed},
+			&cli.BoolFlag{Name: "rescan", Usage: "read every file, whatever its size and times say", Destination: &o.Rescan},
+			&cli.BoolFlag{Name: "strict", Usage: "exit 3 when something was withheld or quarantined", Destination: &o.Strict},
+			waitFlag(&o.Wait),
+		},
+		Run: func(ctx context.Context, e *Env, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return e.runBackfill(ctx, o)
+		},
+	}
+}
+
+func waitFlag(wait *time.Duration) cli.Flag {
+	return &cli.DurationFlag{Name: "wait", Usage: "wait this long for another run to end", Destination: wait}
+}
+
+func (e *Env) runBackfill(ctx context.Context, o backfillOptions) error {
+	if err := e.checkFirst(ctx); err != nil {
+		return err
+	}
+	var summary *report.Summary
+	var planned []warehouse.PlanRow
+	err := e.record(ctx, "backfill", o.Wait, func(ctx context.Context, r *recorded) error {
+		summary = &r.summary
+		r.summary.DryRun = o.DryRun
+		if o.RetryFailed {
+			if err := r.dir.ClearRefusals(); err != nil {
+				return err
+			}
+		}
+		outcome, err := r.backfill(ctx, o)
+		if err != nil {
+			return err
+		}
+		if o.DryRun {
+			planned, err = r.plannedRows(ctx)
+			return firstError(err, outcome)
+		}
+		return firstError(r.publish(ctx, false, outcome), outcome)
+	})
+	if summary == nil || summary.Published.Dir == "" && !summary.DryRun {
+		return err
+	}
+	return firstError(e.show(*summary, planned), err)
+}
+
+// backfill is the night up to what is published. outcome is the verdict on
+// what was found, when all the work was done.
+func (r *recorded) backfill(ctx context.Context, o backfillOptions) (outcome, err error) {
+	builder, err := r.env.builder()
+	if err != nil {
+		return nil, err
+	}
+	embedder, err := r.env.newEmbedder()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.openWarehouse(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.scan(ctx, scanOptions{Session: o.Session, AcceptGone: o.AcceptGone, Rescan: o.Rescan}); err != nil {
+		return nil, err
+	}
+	accept := warehouse.Accept{All: o.Accept.all, Sessions: append(slices.Clone(r.env.Settings.AcceptDegraded), o.Accept.ids...)}
+	if err := r.derive(ctx, builder, accept); err != nil {
+		return nil, err
+	}
+	counts, err := r.plan(ctx, embedder, o.scope())
+	if err != nil {
+		return nil, err
+	}
+	if err := r.summarise(ctx, counts); err != nil {
+		return nil, err
+	}
+	if !o.DryRun {
+		err := r.apply(ctx, embedder, builder)
+		// What was written before an error is recorded all the same.
+		settled := r.db.Settle(context.WithoutCancel(ctx), r.env.Settings.Workspace, r.env.Now())
+		if err := firstError(err, settled); err != nil {
+			return nil, err
+		}
+	}
+	r.total()
+	return r.verdict(o.Strict), nil
+}
+
+// total takes the numbers of the run into the summary.
+func (r *recorded) total() {
+	s, run := &r.summary, r.run
+	s.Embedded, s.CacheHits, s.Inserted, s.Updated = run.Embedded, run.CacheHits, run.Inserted, run.Updated
+	s.Repayloaded, s.Unchanged, s.Withheld, s.Failed = run.Repayloaded, run.Unchanged, run.Withheld, run.Failed
+}
+
+// verdict is nil for a run with nothing to report.
+func (r *recorded) verdict(strict bool) error {
+	if r.run.Failed > 0 {
+		return fault.New(fault.Partial, "partial", "count", r.run.Failed)
+	}
+	if !strict {
+		return nil
+	}
+	quarantined := 0
+	for _, q := range r.summary.Quarantine {
+		if q.Reason != tornTail {
+			quarantined += q.Count
+		}
+	}
+	if r.run.Withheld+quarantined > 0 {
+		return fault.New(fault.Input, strictID, "withheld", r.run.Withheld, "quarantined", quarantined)
+	}
+	return nil
+}
+
+// tornTail is the reason of a line that is still being written.
+const tornTail = "torn tail"
+
+// plannedRows are the rows of the plan that are not unchanged.
+func (r *recorded) plannedRows(ctx context.Context) ([]warehouse.PlanRow, error) {
+	var rows []warehouse.PlanRow
+	err := r.db.PlanRows(ctx, func(row warehouse.PlanRow) error {
+		if row.Action != "unchanged" {
+			rows = append(rows, row)
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// show writes the summary, and the plan of a dry run before it.
+func (e *Env) show(s report.Summary, planned []warehouse.PlanRow) error {
+	rows := make([]report.PlanRow, len(planned))
+	for i, p := range planned {
+		rows[i] = report.PlanRow(p)
+	}
+	if e.JSON {
+		return report.JSON(e.Stdout, s, rows)
+	}
+	if err := report.Plan(e.Stdout, e.Words, rows); err != nil {
+		return err
+	}
+	return report.Text(e.Stdout, e.Words, s)
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acceptFlag is --accept-degraded: all of them, or the ids after the sign of
+// equality.
+type acceptFlag struct {
+	all bool
+	ids []string
+}
+
+// IsBoolFlag lets the flag stand without a value.
+func (f *acceptFlag) IsBoolFlag() bool { return true }
+
+// Set takes one value of the command line.
+func (f *acceptFlag) Set(value string) error {
+	switch value {
+	case "true":
+		f.all = true
+	case "", "false":
+		return fmt.Errorf("expected --accept-degraded or --accept-degraded=ID,...")
+	default:
+		f.ids = append(f.ids, strings.FieldsFunc(value, func(r rune) bool { return r == ',' })...)
+	}
+	return nil
+}
+
+func (f *acceptFlag) String() string {
+	text, err := json.Marshal(f.ids)
+	if err != nil || f.all {
+		return "all"
+	}
+	return string(text)
+}

@@ -1,0 +1,207 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/thtbatch/thtbatch/internal/embed"
+	"github.com/thtbatch/thtbatch/internal/embed/lexical"
+	"github.com/thtbatch/thtbatch/internal/fault"
+	"github.com/thtbatch/thtbatch/internal/load"
+	"github.com/thtbatch/thtbatch/internal/load/local"
+	"github.com/thtbatch/thtbatch/internal/plan"
+	"github.com/thtbatch/thtbatch/internal/record"
+	"github.com/thtbatch/thtbatch/internal/report"
+	"github.com/thtbatch/thtbatch/internal/warehouse"
+)
+
+// newEmbedder makes the embedder of the configuration.
+func (e *Env) newEmbedder() (embed.Embedder, error) {
+	if e.Settings.EmbedProvider != "lexical" {
+		return nil, fault.New(fault.Usage, "embedder_unknown", "provider", e.Settings.EmbedProvider)
+	}
+	embedder, err := lexical.New(e.Settings.EmbedDimensions)
+	if err != nil {
+		return nil, fault.New(fault.Usage, "embedder_refused", "provider", "lexical").Because(err)
+	}
+	return embedder, nil
+}
+
+// withCache wraps the embedder in the cache of the state directory, where the
+// configuration or the cost of the model says so. The caller closes what is
+// returned second.
+func (r *recorded) withCache(ctx context.Context, inner embed.Embedder) (embed.Embedder, *embed.Cache, error) {
+	mode := r.env.Settings.EmbedCache
+	if mode == "off" || (mode == "auto" && !embed.Costly(inner.Space())) {
+		return inner, nil, nil
+	}
+	cache, err := embed.OpenCache(ctx, r.env.duckOptions(r.dir.Cache()), r.env.Now)
+	if err != nil {
+		return nil, nil, fault.New(fault.Failed, "cache_unusable", "path", r.dir.Cache()).Because(err)
+	}
+	return embed.Cached(inner, cache), cache, nil
+}
+
+func (e *Env) builder() (record.Builder, error) {
+	template, err := record.ParseTemplate(e.Settings.ContentTemplate)
+	if err != nil {
+		return record.Builder{}, fault.New(fault.Usage, "config_bad_value", "key", "memory.content_template",
+			"value", "…", "expected", "known fields in braces").Because(err)
+	}
+	return record.Builder{Workspace: e.Settings.Workspace, Layout: record.Layout(e.Settings.IndexLayout), Template: template}, nil
+}
+
+// openStore opens the index for writing.
+func (r *recorded) openStore(ctx context.Context) (load.Store, error) {
+	if err := os.MkdirAll(filepath.Dir(r.dir.Index()), 0o700); err != nil {
+		return nil, err
+	}
+	store, err := local.Open(ctx, r.env.duckOptions(r.dir.Index()))
+	if err != nil {
+		return nil, fault.New(fault.Failed, "store_unreadable", "path", r.dir.Index()).Because(err)
+	}
+	return store, nil
+}
+
+// derive computes what depends on what was scanned.
+func (r *recorded) derive(ctx context.Context, b record.Builder, accept warehouse.Accept) error {
+	return r.phase("derive", 0, func(*report.Stage) error {
+		n, err := r.db.Derive(ctx, accept)
+		if err != nil {
+			return err
+		}
+		r.env.Log.Debug("derived", "sessions", n)
+		return r.db.Hash(ctx, b, r.env.Settings.ContentTemplate)
+	})
+}
+
+// plan reads what the index holds and compares. A store that was never written
+// is not made for it, so that a dry run leaves none behind.
+func (r *recorded) plan(ctx context.Context, embedder embed.Embedder, scope warehouse.Scope) (counts []plan.Count, err error) {
+	err = r.phase("plan", 0, func(*report.Stage) error {
+		refused, err := r.refusals()
+		if err != nil {
+			return err
+		}
+		retracted, err := r.dir.Retractions()
+		if err != nil {
+			return err
+		}
+		var keys []string
+		for key := range retracted {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		if err := r.db.BeginPlan(ctx, refused, keys); err != nil {
+			return err
+		}
+		info, err := r.readIndex(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.db.Sources(ctx, scope); err != nil {
+			return err
+		}
+		n, key, owner, err := r.db.Elsewhere(ctx, r.env.Settings.Workspace)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			return fault.New(fault.Guard, "other_workspace", "count", n, "key", key, "owner", owner, "workspace", r.env.Settings.Workspace)
+		}
+		counts, err = r.db.Plan(ctx, r.run.RunID, scope, warehouse.Target{
+			Workspace: r.env.Settings.Workspace, Space: embedder.Space(), AdoptAs: r.env.Settings.IndexAdoptAs,
+			SameDimensions: !info.Exists || info.Dimensions == embedder.Dimensions(),
+		})
+		return err
+	})
+	return counts, err
+}
+
+func (r *recorded) refusals() ([]warehouse.Refusal, error) {
+	refusals, damage, err := r.dir.Refusals()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range damage {
+		r.env.Log.Warn("a refusal cannot be read; that record is tried once more", "error", d)
+	}
+	out := make([]warehouse.Refusal, len(refusals))
+	for i, f := range refusals {
+		out[i] = warehouse.Refusal{Key: f.RecordKey, ContentHash: f.ContentHash, Space: f.EmbedSpace, Reason: f.Reason}
+	}
+	return out, nil
+}
+
+func (r *recorded) readIndex(ctx context.Context) (info load.Info, err error) {
+	if _, err := os.Stat(r.dir.Index()); errors.Is(err, fs.ErrNotExist) {
+		return load.Info{}, nil
+	}
+	store, err := r.openStore(ctx)
+	if err != nil {
+		return load.Info{}, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if info, err = store.Info(ctx); err != nil {
+		return info, err
+	}
+	return info, store.Scan(ctx, func(points arrow.RecordBatch) error { return r.db.AddSeen(ctx, points) })
+}
+
+// summarise takes the plan's numbers into the summary and the list of runs.
+func (r *recorded) summarise(ctx context.Context, counts []plan.Count) error {
+	for _, c := range counts {
+		r.summary.Actions = append(r.summary.Actions, report.ActionCount{Kind: c.Kind, Action: string(c.Action), Count: c.Count})
+		switch c.Action {
+		case plan.Unchanged:
+			r.run.Unchanged += c.Count
+		case plan.Withheld:
+			r.run.Withheld += c.Count
+		}
+	}
+	withheld, err := r.db.Withheld(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range withheld {
+		r.summary.WithheldReasons = append(r.summary.WithheldReasons, report.ReasonCount(w))
+	}
+	return r.census(ctx)
+}
+
+// census takes the state of the corpus into the summary.
+func (r *recorded) census(ctx context.Context) error {
+	c, err := r.db.Census(ctx)
+	if err != nil {
+		return err
+	}
+	s := &r.summary
+	s.Sessions.OK, s.Sessions.Degraded, s.Sessions.Invalid, s.Sessions.Gone = c.OK, c.Degraded, c.Invalid, c.Gone
+	s.Decisions = c.Decisions
+	registry, err := r.db.RegistryCounts(ctx)
+	if err != nil {
+		return err
+	}
+	s.Registry.Lines, s.Registry.Indexable, s.Registry.Skipped = registry.Lines, registry.Indexable, registry.Lines-registry.Indexable
+	quarantine, err := r.db.Quarantine(ctx)
+	if err != nil {
+		return err
+	}
+	for _, q := range quarantine {
+		s.Quarantine = append(s.Quarantine, report.ReasonCount(q))
+	}
+	candidates, err := r.db.CandidateCounts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range candidates {
+		s.Candidates = append(s.Candidates, report.StatusCount{Status: c.Reason, Count: c.Count})
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/thtbatch/thtbatch/internal/duck"
+	"github.com/thtbatch/thtbatch/internal/fault"
+	"github.com/thtbatch/thtbatch/internal/report"
+	"github.com/thtbatch/thtbatch/internal/state"
+	"github.com/thtbatch/thtbatch/internal/warehouse"
+)
+
+// recorded is a run of a job that changes something: it holds the lock, stands
+// in the list of runs from before it does anything, and is closed on every
+// path but the death of the process.
+type recorded struct {
+	env      *Env
+	dir      *state.Dir
+	db       *warehouse.DB
+	run      state.Run
+	summary  report.Summary
+	progress *report.Progress
+	// mu guards run and summary while a batch has workers.
+	mu sync.Mutex
+}
+
+// record runs fn as a recorded run of a job.
+func (e *Env) record(ctx context.Context, job string, wait time.Duration, fn func(context.Context, *recorded) error) (err error) {
+	s := e.Settings
+	if err := state.CheckOutside(s.StateDir, s.ArtifactsDir); err != nil {
+		return err
+	}
+	dir, err := state.Open(s.StateDir)
+	if err != nil {
+		return err
+	}
+	now := e.Now().UTC()
+	r := &recorded{env: e, dir: dir, run: state.Run{RunID: state.NewRunID(now), Job: job, StartedAt: now, Status: state.Running}}
+	r.summary = report.Summary{RunID: r.run.RunID, Job: job, StartedAt: now, State: dir.Path()}
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	lock, err := dir.Lock(ctx, state.Holder{RunID: r.run.RunID, Job: job, PID: os.Getpid(), Host: host, StartedAt: now}, wait)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	abandoned, err := dir.CloseAbandoned(now)
+	if err != nil {
+		return err
+	}
+	for _, a := range abandoned {
+		e.Log.Warn("a former run was killed", "run_id", a.RunID, "job", a.Job, "started_at", a.StartedAt)
+		r.warn("run_abandoned", "run", a.RunID, "job", a.Job)
+	}
+	if err := dir.Begin(r.run); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.finish(err)) }()
+	// A panic leaves the run open, as a killed process does; the next closes it.
+	r.progress = e.newProgress()
+	defer r.progress.Close()
+	if err := fn(ctx, r); err != nil {
+		return interrupted(ctx, err)
+	}
+	return nil
+}
+
+// interrupted makes the end of the context the reason of an error that it
+// caused.
+func interrupted(ctx context.Context, err error) error {
+	var classified *fault.Error
+	if ctx.Err() != nil && !errors.As(err, &classified) {
+		return fault.New(fault.Interrupted, "interrupted").Because(err)
+	}
+	return err
+}
+
+// finish closes the run in the list.
+func (r *recorded) finish(err error) error {
+	r.close(err)
+	if r.db != nil {
+		if closeErr := r.db.Close(); closeErr != nil {
+			err = errors.Join(err, closeErr)
+			r.close(err)
+		}
+	}
+	return r.dir.Finish(r.run)
+}
+
+// close fills in how the run ends.
+func (r *recorded) close(err error) {
+	now, code := r.env.Now().UTC(), int(fault.CodeOf(err))
+	r.run.FinishedAt, r.run.ExitCode = &now, &code
+	switch fault.Code(code) {
+	case fault.Done:
+		r.run.Status = state.Done
+	case fault.Partial:
+		r.run.Status = state.Partial
+	case fault.Interrupted:
+		r.run.Status = state.Interrupted
+	default:
+		r.run.Status = state.Failed
+		if finishedWork(err) {
+			r.run.Status = state.Done
+		}
+	}
+	if err != nil {
+		r.run.Error = faultName(err)
+	}
+	r.summary.Status, r.summary.ExitCode, r.summary.FinishedAt = string(r.run.Status), code, now
+}
+
+// finishedWork tells the one error that is only a verdict on what was found:
+// --strict, after all the work is done.
+func finishedWork(err error) bool {
+	var classified *fault.Error
+	return errors.As(err, &classified) && classified.ID == strictID
+}
+
+const strictID = "strict_withheld"
+
+// faultName is how an error is kept in the list of runs: classified ones by
+// their name and path, others in their technical form, which has no text of a
+// session either.
+func faultName(err error) string {
+	var classified *fault.Error
+	if errors.As(err, &classified) {
+		if classified.Path != "" {
+			return classified.ID + " " + classified.Path
+		}
+		return classified.ID
+	}
+	return err.Error()
+}
+
+func (r *recorded) warn(id string, args ...any) {
+	m := report.Message{ID: id, Args: map[string]any{}}
+	for i := 0; i+1 < len(args); i += 2 {
+		m.Args[args[i].(string)] = args[i+1]
+	}
+	r.summary.Warnings = append(r.summary.Warnings, m)
+}
+
+// phase runs one stage of a job, shows its progress, and takes its time.
+func (r *recorded) phase(name string, total int64, fn func(*report.Stage) error) error {
+	stage := r.progress.Start(name, total)
+	wall, cpu := time.Now(), processCPU()
+	err := fn(stage)
+	stage.Done()
+	p := report.Phase{Name: name, Wall: time.Since(wall), CPU: processCPU() - cpu}
+	r.summary.Phases = append(r.summary.Phases, p)
+	r.env.Log.Debug("stage", "name", name, "wall", p.Wall, "cpu", p.CPU, "ok", err == nil)
+	return err
+}
+
+// processCPU is user and system time of the process so far.
+func processCPU() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// openWarehouse opens the warehouse with the rules of the configuration; the
+// run closes it.
+func (r *recorded) openWarehouse(ctx context.Context) error {
+	db, err := warehouse.Open(ctx, r.env.duckOptions(r.dir.Warehouse()))
+	if err != nil {
+		return err
+	}
+	r.db = db
+	changed, err := db.SetRules(ctx, r.env.rules())
+	if err != nil {
+		return err
+	}
+	if changed {
+		r.env.Log.Info("the rules are new or changed: everything is derived again")
+	}
+	return nil
+}
+
+func (e *Env) duckOptions(path string) duck.Options {
+	s := e.Settings
+	o := duck.Options{Path: path, MemoryLimit: s.DuckDBMemoryLimit, Threads: s.DuckDBThreads, TempDir: s.DuckDBTempDir}
+	return o
+}
+
+func (e *Env) rules() warehouse.Rules {
+	s := e.Settings
+	return warehouse.Rules{
+		WithdrawalType: s.WithdrawalType, ReopeningType: s.ReopeningType, ReopenInclusive: s.ReopenScope == "inclusive",
+		CandidateCap: s.CandidatesCap, Phases: s.Phases, SolvedStatuses: s.SolvedStatuses, ExcerptFull: s.QuarantineExcerpt == "full",
+		ArtifactsRoot: s.ArtifactsDir, Sessions: s.ArtifactsSessions, Manifest: s.ArtifactsManifest,
+		Ledger: s.ArtifactsLedger, SQL: s.ArtifactsSQL, Registry: s.ArtifactsRegistry,
+	}
+}
+
+func (e *Env) newProgress() *report.Progress {
+	return report.NewProgress(report.ProgressOptions{
+		Out: e.Stderr, Terminal: e.Terminal, Quiet: e.Quiet, Log: slog.New(e.Log.Handler()), Now: e.Now, Words: e.Words,
+	})
+}

@@ -1,0 +1,2 @@
+-- how many sessions are to be derived
+SELECT count(*) FROM todo

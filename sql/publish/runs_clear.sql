@@ -1,0 +1,2 @@
+-- forget the runs before they are taken from the state directory
+DELETE FROM loaded.run

@@ -1,0 +1,2 @@
+-- a name that was not followed
+INSERT INTO parsed.skipped VALUES ($1, $2)

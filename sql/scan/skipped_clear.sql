@@ -1,0 +1,2 @@
+-- forget the names that were not followed
+DELETE FROM parsed.skipped

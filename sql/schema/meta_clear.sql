@@ -1,0 +1,2 @@
+-- clear a value of meta
+DELETE FROM meta WHERE key = $1

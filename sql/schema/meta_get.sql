@@ -1,0 +1,2 @@
+-- read a value of meta
+SELECT value FROM meta WHERE key = $1

@@ -1,0 +1,2 @@
+-- set a value of meta
+INSERT INTO meta VALUES ($1, $2)

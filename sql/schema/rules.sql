@@ -1,0 +1,2 @@
+-- set the rules
+INSERT INTO derived.rule VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
