@@ -59,7 +59,7 @@ var testOnly = []string{"internal/sample", "internal/sample/model", "internal/lo
 // onlyIn says where a library may be imported, tests included: each has one
 // package that knows its sharp edges.
 var onlyIn = map[string][]string{
-	"github.com/duckdb/duckdb-go/":    {"internal/duck"},
+	"github.com/duckdb/":              {"internal/duck"},
 	"github.com/robfig/cron/":         {"cmd/thtbatch"},
 	"github.com/urfave/cli/":          {"cmd/thtbatch", "internal/jobs"},
 	"github.com/vbauerster/mpb/":      {"internal/report"},
