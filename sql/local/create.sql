@@ -3,8 +3,8 @@ CREATE TABLE store_meta (
     version    INTEGER NOT NULL,
     dimensions INTEGER NOT NULL
 );
--- A point id is unique because every write removes the ids that it brings
--- before it inserts them. There is no unique index: DuckDB checks one too
+-- A point id is unique because a write removes the points that it replaces
+-- before it inserts. There is no unique index: DuckDB checks one too
 -- early for a delete and an insert of one id in the same transaction, and it
 -- would live in memory as a whole. The columns before payload repeat fields of
 -- it in either layout, so that a scan reads no JSON. norm is the length of the

@@ -1,5 +1,4 @@
--- local store: the table that a batch is collected in
--- A write without a vector has NULL in norm and vector.
+-- local store: the table that payloads without a vector are collected in
 CREATE OR REPLACE TEMP TABLE incoming (
     point_id     VARCHAR,
     record_key   VARCHAR,

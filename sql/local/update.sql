@@ -12,4 +12,4 @@ SET record_key   = i.record_key,
     embed_space  = i.embed_space,
     payload      = i.payload
 FROM temp.main.incoming AS i
-WHERE points.point_id = i.point_id AND i.vector IS NULL;
+WHERE points.point_id = i.point_id;

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/thtbatch/thtbatch/internal/duck"
 	"github.com/thtbatch/thtbatch/internal/load"
 	"github.com/thtbatch/thtbatch/internal/record"
 	query "github.com/thtbatch/thtbatch/sql"
@@ -83,69 +84,101 @@ func (s *Store) held(ctx context.Context, writes []load.Write) (map[string]map[s
 	return held, err
 }
 
-// put moves the batch into a temporary table, outside the transaction because
-// the driver registers its stream in another catalog, and from there into the
-// store with one statement for each kind of change.
+// put writes a batch in one transaction: the points with a vector go straight
+// into the table, after those that they replace have gone; payloads alone are
+// collected in a temporary table and laid beside the vectors that stay.
 func (s *Store) put(ctx context.Context, writes []load.Write, held map[string]map[string]any) (err error) {
-	schema := incomingSchema(s.dimensions)
-	batches, err := batches(schema, writes, held)
-	defer func() {
-		for _, b := range batches {
-			b.Release()
+	var whole, payloads []load.Write
+	var replaced []string
+	for _, w := range writes {
+		if w.Vector == nil {
+			payloads = append(payloads, w)
+			continue
 		}
-	}()
+		whole = append(whole, w)
+		if _, exists := held[w.PointID]; exists {
+			replaced = append(replaced, w.PointID)
+		}
+	}
+	// Streams are registered before the transaction and released after it.
+	points, err := s.stream(ctx, whole, held)
 	if err != nil {
 		return err
 	}
-	if err := s.db.Exec(ctx, statement("incoming", s.dimensions)); err != nil {
-		return err
+	defer func() { err = errors.Join(err, points.close()) }()
+	if len(payloads) > 0 {
+		if err := s.collect(ctx, payloads, held); err != nil {
+			return err
+		}
+		defer func() {
+			// The emptied table gives its memory back.
+			err = errors.Join(err, s.db.Exec(context.WithoutCancel(ctx), statement("incoming", s.dimensions)))
+		}()
 	}
-	stream, err := s.db.Stream(ctx, schema, batches...)
-	if err != nil {
-		return err
-	}
-	err = s.db.Insert(ctx, "temp.main.incoming", stream)
-	if err = errors.Join(err, stream.Close()); err != nil {
-		return err
-	}
-	defer func() {
-		// The emptied table gives its memory back.
-		err = errors.Join(err, s.db.Exec(context.WithoutCancel(ctx), statement("incoming", s.dimensions)))
-	}()
 	return s.db.Tx(ctx, func() error {
-		for _, name := range changes(writes, held) {
-			if err := s.db.Exec(ctx, query.Text(name)); err != nil {
+		if len(payloads) > 0 {
+			if err := s.db.Exec(ctx, query.Text("local/update")); err != nil {
 				return err
 			}
 		}
-		return nil
+		if len(replaced) > 0 {
+			if err := s.db.Exec(ctx, query.Text("local/remove"), sql.Named("ids", replaced)); err != nil {
+				return err
+			}
+		}
+		return s.db.Insert(ctx, "points", points.Stream)
 	})
 }
 
-// changes are the statements that a batch needs.
-func changes(writes []load.Write, held map[string]map[string]any) []string {
-	var payloads, vectors, replaced bool
-	for _, w := range writes {
-		_, exists := held[w.PointID]
-		payloads = payloads || w.Vector == nil
-		vectors = vectors || w.Vector != nil
-		replaced = replaced || w.Vector != nil && exists
+// collect fills the temporary table with payloads. It is no part of the
+// transaction: what it leaves after a failure is emptied by the next batch.
+func (s *Store) collect(ctx context.Context, payloads []load.Write, held map[string]map[string]any) (err error) {
+	if err := s.db.Exec(ctx, statement("incoming", s.dimensions)); err != nil {
+		return err
 	}
-	var names []string
-	if payloads {
-		names = append(names, "local/update")
+	rows, err := s.stream(ctx, payloads, held)
+	if err != nil {
+		return err
 	}
-	if replaced {
-		names = append(names, "local/remove")
-	}
-	if vectors {
-		names = append(names, "local/insert")
-	}
-	return names
+	defer func() { err = errors.Join(err, rows.close()) }()
+	return s.db.Insert(ctx, "temp.main.incoming", rows.Stream)
 }
 
-// incomingSchema is PointSchema, then payload, norm and vector.
-func incomingSchema(dimensions int) *arrow.Schema {
+// rows are Arrow batches and the stream that DuckDB reads them from.
+type rows struct {
+	*duck.Stream
+	batches []arrow.RecordBatch
+}
+
+func (s *Store) stream(ctx context.Context, writes []load.Write, held map[string]map[string]any) (rows, error) {
+	schema := pointsSchema(s.dimensions)
+	r := rows{}
+	var err error
+	if r.batches, err = batches(schema, writes, held); err == nil {
+		r.Stream, err = s.db.Stream(ctx, schema, r.batches...)
+	}
+	if err != nil {
+		r.release()
+		return rows{}, err
+	}
+	return r, nil
+}
+
+func (r rows) close() error {
+	err := r.Close()
+	r.release()
+	return err
+}
+
+func (r rows) release() {
+	for _, b := range r.batches {
+		b.Release()
+	}
+}
+
+// pointsSchema has the columns of the table: those of PointSchema, then
+// payload, norm and vector.
+func pointsSchema(dimensions int) *arrow.Schema {
 	return arrow.NewSchema(append(load.PointSchema().Fields(),
 		arrow.Field{Name: "payload", Type: arrow.BinaryTypes.String, Nullable: true},
 		arrow.Field{Name: "norm", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
