@@ -120,7 +120,9 @@ func (p *Progress) newBar(s *Stage) *mpb.Bar {
 	if s.total > 0 {
 		return p.bars.AddBar(s.total, options...)
 	}
-	return p.bars.AddSpinner(0, options...)
+	// A spinner goes on turning when its stage is over, unless it is told.
+	options = append(options, mpb.BarFillerOnComplete("✓"), mpb.BarFillerOnAbort("–"))
+	return p.bars.New(0, mpb.SpinnerStyle().PositionLeft(), options...)
 }
 
 // counted is what stands behind a bar.

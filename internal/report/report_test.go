@@ -48,7 +48,7 @@ func full() Summary {
 		StartedAt: start, FinishedAt: start.Add(192 * time.Second), State: "/srv/tht/state",
 		Sessions:  Sessions{Listed: 98213, Read: 412, Changed: 96, OK: 97000, Degraded: 1201, Invalid: 12, Gone: 31},
 		BytesRead: 5 << 20, Decisions: 962_113, Registry: Registry{Lines: 1240, Indexable: 1198, Skipped: 42},
-		Candidates: []StatusCount{{"promoted", 1200}, {"declined", 340}, {"duplicate", 95}, {"proposed", 20_411}, {"overflow", 77}},
+		Candidates: []StatusCount{{"overflow", 77}, {"duplicate", 95}, {"declined", 340}, {"promoted", 1200}, {"proposed", 20_411}},
 		Embedded:   90, CacheHits: 4, Inserted: 71, Updated: 14, Repayloaded: 6, Unchanged: 40_100, Withheld: 1300, Failed: 6,
 		WithheldReasons: []ReasonCount{{"session is degraded", 1201}, {"refused before: zero vector", 60}, {"the type is not reusable", 30},
 			{"the question is blank", 5}, {"subject and detail are blank", 4}},

@@ -126,8 +126,12 @@ func (t *text) input(s Summary) {
 	registry.add(t.say("summary_not_indexable"), int64(s.Registry.Skipped))
 	t.add(t.say("summary_registry"), registry.String())
 
-	candidates := counts{t: t}
-	for _, c := range s.Candidates {
+	candidates, statuses := counts{t: t}, []string{"promoted", "declined", "duplicate", "proposed", "overflow"}
+	sorted := slices.Clone(s.Candidates)
+	slices.SortStableFunc(sorted, func(a, b StatusCount) int {
+		return cmp.Compare(slices.Index(statuses, a.Status), slices.Index(statuses, b.Status))
+	})
+	for _, c := range sorted {
 		candidates.add(t.p.Label("candidate", c.Status), int64(c.Count))
 	}
 	t.add(t.say("summary_candidates"), candidates.String())

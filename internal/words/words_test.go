@@ -179,6 +179,8 @@ func TestReason(t *testing.T) {
 		"line 12: seq: missing (and 3 more)": "riga 12: seq: manca (e altri 3)",
 		"seq of line 7 again, and the lines differ":         "di nuovo il seq della riga 7, e le righe differiscono",
 		"embedded in the space lexical-1/1024 d":            "vettorizzato nello spazio lexical-1/1024 d",
+		"not valid YAML: line 3":                            "non è YAML valido: riga 3",
+		"id: not the name of the directory":                 "id: non è il nome della directory",
 		"sql_final.sql: not UTF-8":                          "sql_final.sql: non è UTF-8",
 		"payload_not_utf8":                                  "payload che non è UTF-8",
 		"seq: not an integer from 1 to 9223372036854775807": "seq: non è un intero da 1 a 9223372036854775807",
@@ -215,5 +217,11 @@ func TestNumbersAndTimes(t *testing.T) {
 	rome := time.FixedZone("", 3600)
 	if got := en.shown("since", time.Date(2026, 12, 1, 0, 3, 1, 0, rome)); got != "2026-11-30 23:03:01Z" {
 		t.Error(got)
+	}
+}
+
+func BenchmarkFor(b *testing.B) {
+	for b.Loop() {
+		For(Italian)
 	}
 }
