@@ -4,10 +4,8 @@
 package record
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -90,10 +88,11 @@ func (b Builder) Memory(m Memory) (Record, error) {
 		return Record{}, fmt.Errorf("record %s: type %q is not reusable", MemoryKey(m.ID), m.Type)
 	}
 	content := b.Template.Content(m)
+	hash := Hash(content)
 	r := Record{
 		Key: MemoryKey(m.ID), Kind: KindMemory, Ref: m.ID,
 		Title: firstCodePoints(m.Subject, titleLength), Content: content,
-		ContentHash: Hash(content), TextHash: Hash(content),
+		ContentHash: hash, TextHash: hash,
 		Metadata: map[string]any{
 			"type": m.Type, "subject": m.Subject, "detail": m.Detail, "rationale": m.Rationale,
 			"question_context": m.QuestionContext, "tables": list(m.Tables), "concepts": list(m.Concepts),
@@ -124,7 +123,7 @@ func (b Builder) Solved(s Solved) (Record, error) {
 
 func (b Builder) finish(r Record) (Record, error) {
 	r.Workspace, r.Layout = b.Workspace, b.Layout
-	canonical, err := Canonical(r.owned())
+	canonical, err := appendCanonical(make([]byte, 0, 2048), r.owned())
 	if err != nil {
 		return Record{}, fmt.Errorf("record %s: %w", r.Key, err)
 	}
@@ -169,17 +168,6 @@ func (r Record) Size() int {
 		}
 	}
 	return n
-}
-
-// Canonical is JSON with sorted keys, no spaces, and nothing escaped for HTML.
-func Canonical(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // Hash is the SHA-256 of s in lower-case hex.
