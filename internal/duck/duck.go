@@ -126,11 +126,11 @@ func (db *DB) configure(ctx context.Context, o Options) error {
 	if o.ReadOnly {
 		attach = "ATTACH " + Quote(o.Path) + " AS " + catalog + " (READ_ONLY)"
 	}
-	if err := db.Exec(ctx, attach); err != nil {
+	if _, err := db.conn.ExecContext(ctx, attach); err != nil {
 		if held(o.Path) {
 			return fmt.Errorf("open %s: %w", o.Path, ErrBusy)
 		}
-		return fmt.Errorf("open %s: %w", o.Path, err)
+		return fmt.Errorf("open %s: %w", o.Path, db.cause(ctx, err))
 	}
 	if !o.ReadOnly {
 		if err := os.Chmod(o.Path, 0o600); err != nil {
@@ -157,19 +157,32 @@ func (db *DB) Exec(ctx context.Context, query string, args ...any) error {
 }
 
 // Query runs one statement and returns its rows; the caller closes them.
-func (db *DB) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+func (db *DB) Query(ctx context.Context, query string, args ...any) (*Rows, error) {
 	rows, err := db.conn.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", firstLine(query), db.cause(ctx, err))
 	}
-	return rows, nil
+	return &Rows{rows, db, ctx}, nil
 }
+
+// Rows are those of database/sql, with errors that may be repeated.
+type Rows struct {
+	*sql.Rows
+	db  *DB
+	ctx context.Context // of the query, for the errors that it causes
+}
+
+// Err is why there was no further row, nil at the end of them.
+func (r *Rows) Err() error { return r.db.cause(r.ctx, r.Rows.Err()) }
+
+// Scan reads the columns of the row.
+func (r *Rows) Scan(dest ...any) error { return r.db.scanned(r.ctx, r.Rows.Scan(dest...)) }
 
 // Value reads the first column of the one row that the statement returns.
 // Without a row it returns sql.ErrNoRows.
 func (db *DB) Value(ctx context.Context, dest any, query string, args ...any) error {
 	if err := db.conn.QueryRowContext(ctx, query, args...).Scan(dest); err != nil {
-		return fmt.Errorf("%s: %w", firstLine(query), db.cause(ctx, err))
+		return fmt.Errorf("%s: %w", firstLine(query), db.scanned(ctx, err))
 	}
 	return nil
 }
@@ -207,14 +220,6 @@ func (db *DB) Checkpoint(ctx context.Context) error {
 		return nil
 	}
 	return db.Exec(ctx, "CHECKPOINT "+catalog)
-}
-
-// cause prefers the end of the context to what DuckDB made of it.
-func (db *DB) cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
 }
 
 // Attach is the statement that opens another file for writing beside the one

@@ -41,7 +41,7 @@ func (db *DB) CheckReads(ctx context.Context, query string) error {
 		}
 		stmt, err := conn.PrepareContext(ctx, query)
 		if err != nil {
-			return err
+			return db.cause(ctx, err)
 		}
 		defer func() { _ = stmt.Close() }()
 		prepared, ok := stmt.(*duckdb.Stmt)

@@ -51,10 +51,7 @@ func (db *DB) ReadRows(ctx context.Context, header func(names []string) error, r
 			return err
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return db.cause(ctx, err)
-	}
-	return nil
+	return rows.Err()
 }
 
 func plain(v any, typeName string) any {

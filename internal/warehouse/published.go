@@ -57,22 +57,42 @@ func OpenPublished(ctx context.Context, dir string, o duck.Options) (*Published,
 func (p *Published) Close() error { return p.duck.Close() }
 
 // Query runs one reading statement of a person. header gets the names of the
-// columns, row each row in values of JSON.
+// columns, row each row in values of JSON; their errors come back as they are.
+// What DuckDB has against the statement is told in its words, what goes wrong on
+// rows by its class alone, and the statement itself stands in no error.
 func (p *Published) Query(ctx context.Context, statement string, header func([]string) error, row func([]any) error) error {
 	err := p.duck.CheckReads(ctx, statement)
 	if errors.Is(err, duck.ErrNotReadOnly) {
 		return fault.New(fault.Usage, "query_refused").Because(err)
 	}
 	if err != nil {
-		return fault.New(fault.Usage, "query_failed", "reason", err.Error()).Because(err)
+		return queryFault(ctx, err)
 	}
-	if err := p.duck.ReadRows(ctx, header, row, statement); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fault.New(fault.Usage, "query_failed", "reason", err.Error()).Because(err)
+	var own error // of whoever takes the rows
+	kept := func(err error) error {
+		own = err
+		return err
 	}
-	return nil
+	err = p.duck.ReadRows(ctx,
+		func(names []string) error { return kept(header(names)) },
+		func(values []any) error { return kept(row(values)) }, statement)
+	if err == nil || own != nil {
+		return own
+	}
+	return queryFault(ctx, err)
+}
+
+// queryFault keeps of an error what DuckDB said; its class is all that a log
+// gets to see, because a message about a statement quotes it.
+func queryFault(ctx context.Context, err error) error {
+	var said *duck.Error
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !errors.As(err, &said):
+		return fault.New(fault.Usage, "query_failed", "reason", "the statement cannot be run")
+	}
+	return fault.New(fault.Usage, "query_failed", "reason", said.Error()).Because(&duck.Error{Class: said.Class})
 }
 
 // Memories resolves registry ids: those that are indexable, by id.

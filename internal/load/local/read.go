@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/thtbatch/thtbatch/internal/duck"
 	"github.com/thtbatch/thtbatch/internal/load"
 	"github.com/thtbatch/thtbatch/internal/record"
 	query "github.com/thtbatch/thtbatch/sql"
@@ -42,7 +43,7 @@ func (s *Store) Lookup(ctx context.Context, keys []string) ([]load.Point, error)
 		return nil, nil
 	}
 	var points []load.Point
-	read := func(rows *sql.Rows) error {
+	read := func(rows *duck.Rows) error {
 		var p load.Point
 		err := rows.Scan(&p.ID, &p.Key, &p.Kind, &p.Ref, &p.Workspace, &p.ContentHash, &p.TextHash, &p.PayloadHash, &p.EmbedSpace)
 		points = append(points, p)
@@ -82,7 +83,7 @@ func (s *Store) Search(ctx context.Context, q load.Query) ([]load.Hit, error) {
 		return nil, fmt.Errorf("search %s: %w", s.db.Path(), err)
 	}
 	var hits []load.Hit
-	read := func(rows *sql.Rows) error {
+	read := func(rows *duck.Rows) error {
 		var h load.Hit
 		var payload string
 		if err := rows.Scan(&h.PointID, &h.Key, &h.Ref, &h.Score, &payload); err != nil {
@@ -154,7 +155,7 @@ func unit(v []float32) []float32 {
 }
 
 // each runs read on every row of a statement.
-func (s *Store) each(ctx context.Context, read func(*sql.Rows) error, text string, args ...any) error {
+func (s *Store) each(ctx context.Context, read func(*duck.Rows) error, text string, args ...any) error {
 	rows, err := s.db.Query(ctx, text, args...)
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ func (s *Store) held(ctx context.Context, writes []load.Write) (map[string]map[s
 		ids[i] = w.PointID
 	}
 	held := make(map[string]map[string]any)
-	err := s.each(ctx, func(rows *sql.Rows) error {
+	err := s.each(ctx, func(rows *duck.Rows) error {
 		var id, payload string
 		if err := rows.Scan(&id, &payload); err != nil {
 			return err
