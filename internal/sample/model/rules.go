@@ -165,7 +165,8 @@ func (s *session) tables() []string {
 	return out
 }
 
-var tableName = regexp.MustCompile(`^(?i:fact|dim)_[0-9A-Za-z_]+$`)
+// \w is what a whole word is made of: letters and digits of any script.
+var tableName = regexp.MustCompile(`^(?i:fact|dim)_[\p{L}\p{Nd}_]+$`)
 
 func (s *session) memories() []SessionMemory {
 	var out []SessionMemory

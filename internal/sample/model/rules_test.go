@@ -170,6 +170,7 @@ func TestSessionMemories(t *testing.T) {
 		{"approved first", "c|a\nc|b\nd||seq:1\np||seq:2", "1 approved b, 2 declined a"},
 		{"effective or not", "c|a\np||seq:1\nw||seq:1", "1 approved a"},
 		{"tables hidden, without gaps", "c| Fact_a \nc|dim_b c\nc|T\nt|t\nd||seq:1\nd||seq:2\np||seq:3", "1 declined dim_b c"},
+		{"a name in any script", "c|dim_città\nd||seq:1", ""},
 		{"a table that is withdrawn hides nothing", "c|T\nt|t\np||seq:1\nw||seq:2", "1 approved T"},
 		{"another type", "t|a\np||seq:1", ""},
 	} {
