@@ -1,6 +1,8 @@
 package load
 
 import (
+	"bytes"
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -57,6 +59,17 @@ func Merge(old, update map[string]any) map[string]any {
 		merged[metadataField] = metadata
 	}
 	return merged
+}
+
+// JSON is a payload as text: sorted keys, no spaces, nothing escaped for HTML.
+func JSON(payload map[string]any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(payload); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // reusable reports whether a payload of kind memory may be in use: a type is

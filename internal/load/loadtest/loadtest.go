@@ -123,7 +123,7 @@ func (b *bench) content() map[string]string {
 	out := make(map[string]string)
 	for axis := range dims {
 		for _, hit := range b.search(load.Query{Vector: direction(axis), Limit: 10_000}) {
-			payload, err := record.Canonical(hit.Payload)
+			payload, err := load.JSON(hit.Payload)
 			b.must(err)
 			out[hit.PointID] += fmt.Sprintf("%.5f ", hit.Score)
 			if axis == dims-1 {

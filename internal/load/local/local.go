@@ -69,7 +69,11 @@ func Open(ctx context.Context, o duck.Options) (*Store, error) {
 		return nil, fmt.Errorf("open local store: %w", err)
 	}
 	s := &Store{db: db, readOnly: o.ReadOnly, turn: make(chan struct{}, 1)}
-	if err := s.readMeta(ctx); err != nil {
+	err = s.readMeta(ctx)
+	if err == nil && !o.ReadOnly {
+		err = db.Exec(ctx, query.Text("local/settings"))
+	}
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	s.turn <- struct{}{}

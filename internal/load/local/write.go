@@ -15,7 +15,6 @@ import (
 
 	"github.com/thtbatch/thtbatch/internal/duck"
 	"github.com/thtbatch/thtbatch/internal/load"
-	"github.com/thtbatch/thtbatch/internal/record"
 	query "github.com/thtbatch/thtbatch/sql"
 )
 
@@ -196,7 +195,7 @@ func batches(schema *arrow.Schema, writes []load.Write, held map[string]map[stri
 	rows, bytes := 0, 0
 	for _, w := range writes {
 		payload := load.Merge(held[w.PointID], w.Payload)
-		text, err := record.Canonical(payload)
+		text, err := load.JSON(payload)
 		if err != nil {
 			// The cause may quote the payload.
 			return out, fmt.Errorf("%s: %s", w.Key, load.ReasonValue)
