@@ -8,13 +8,17 @@ CREATE MACRO is_blank(s) AS CASE WHEN s = '' THEN true WHEN ascii(s) BETWEEN 33 
     '[^\x{09}-\x{0d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]') END;
 CREATE MACRO trimmed(s) AS regexp_replace(s,
     '^[\x{09}-\x{0d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+|[\x{09}-\x{0d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+$', '', 'g');
+-- nfc_normalize ends at a NUL; nothing composes across one, so that the parts may be taken one by one.
+CREATE MACRO nfc(s) AS CASE WHEN contains(s, chr(0))
+    THEN array_to_string(list_transform(string_split(s, chr(0)), lambda part: nfc_normalize(part)), chr(0))
+    ELSE nfc_normalize(s) END;
 -- Two texts that say the same have one wording: NFC, lower case, runs of white space to one space, trimmed.
 -- Nearly no text has a run of white space, and looking for one costs a tenth of replacing it.
 CREATE MACRO wording(s) AS CASE
     WHEN regexp_matches(s, '[\x{09}-\x{0d}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]|  ')
-    THEN trim(regexp_replace(lower(nfc_normalize(s)),
+    THEN trim(regexp_replace(lower(nfc(s)),
         '[\x{09}-\x{0d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+', ' ', 'g'), ' ')
-    ELSE trim(lower(nfc_normalize(s)), ' ') END;
+    ELSE trim(lower(nfc(s)), ' ') END;
 
 -- The first whole word of its form: no letter, digit or underscore before or after. '' where there is none.
 -- The plain tests before the regular expression only save its time.
