@@ -32,47 +32,47 @@ type Store interface {
 func Run(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, c := range slices.Concat(readCases(), writeCases(), refusalCases()) {
-		t.Run(c.name, func(t *testing.T) { c.run(&bench{T: t, Store: open(t)}) })
+		t.Run(c.name, func(t *testing.T) { c.run(&trial{T: t, Store: open(t)}) })
 	}
 }
 
 type testCase struct {
 	name string
-	run  func(*bench)
+	run  func(*trial)
 }
 
 // dims is the dimension of the suite's vectors.
 const dims = 4
 
-// bench is one test with its store.
-type bench struct {
+// trial is one test with its store.
+type trial struct {
 	*testing.T
 	Store
 }
 
-func (b *bench) must(err error) {
+func (b *trial) must(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (b *bench) prepare() {
+func (b *trial) prepare() {
 	b.Helper()
 	b.must(b.Prepare(b.Context(), dims))
 }
 
-func (b *bench) write(writes ...load.Write) {
+func (b *trial) write(writes ...load.Write) {
 	b.Helper()
 	b.must(b.Write(b.Context(), writes))
 }
 
-func (b *bench) plant(id string, vector []float32, payload map[string]any) {
+func (b *trial) plant(id string, vector []float32, payload map[string]any) {
 	b.Helper()
 	b.must(b.Plant(b.Context(), id, vector, payload))
 }
 
-func (b *bench) search(q load.Query) []load.Hit {
+func (b *trial) search(q load.Query) []load.Hit {
 	b.Helper()
 	if q.Limit == 0 {
 		q.Limit = 10
@@ -82,7 +82,7 @@ func (b *bench) search(q load.Query) []load.Hit {
 	return hits
 }
 
-func (b *bench) lookup(keys ...string) []load.Point {
+func (b *trial) lookup(keys ...string) []load.Point {
 	b.Helper()
 	points, err := b.Lookup(b.Context(), keys)
 	b.must(err)
@@ -90,7 +90,7 @@ func (b *bench) lookup(keys ...string) []load.Point {
 }
 
 // scan returns the rows of a scan by point id.
-func (b *bench) scan() map[string][]string {
+func (b *trial) scan() map[string][]string {
 	b.Helper()
 	rows := make(map[string][]string)
 	b.must(b.Scan(b.Context(), func(batch arrow.RecordBatch) error {
@@ -118,7 +118,7 @@ func (b *bench) scan() map[string][]string {
 
 // content is everything that the seam shows of the points of our kinds: their
 // payloads, and their vectors by the angle to each axis.
-func (b *bench) content() map[string]string {
+func (b *trial) content() map[string]string {
 	b.Helper()
 	out := make(map[string]string)
 	for axis := range dims {
@@ -135,14 +135,14 @@ func (b *bench) content() map[string]string {
 }
 
 // wantContent fails unless the store holds exactly what want was.
-func (b *bench) wantContent(want map[string]string) {
+func (b *trial) wantContent(want map[string]string) {
 	b.Helper()
 	if got := b.content(); !maps.Equal(got, want) {
 		b.Fatalf("the store holds\n%v\nwant\n%v", got, want)
 	}
 }
 
-func (b *bench) wantKeys(hits []load.Hit, want ...string) {
+func (b *trial) wantKeys(hits []load.Hit, want ...string) {
 	b.Helper()
 	var got []string
 	for _, h := range hits {
@@ -154,7 +154,7 @@ func (b *bench) wantKeys(hits []load.Hit, want ...string) {
 }
 
 // wantRefused fails unless err names exactly these keys and reasons.
-func (b *bench) wantRefused(err error, want ...load.ItemError) {
+func (b *trial) wantRefused(err error, want ...load.ItemError) {
 	b.Helper()
 	var refused *load.RefusedError
 	if !errors.As(err, &refused) {
@@ -165,7 +165,7 @@ func (b *bench) wantRefused(err error, want ...load.ItemError) {
 	}
 }
 
-func (b *bench) wantPayload(pointID string, want map[string]any) {
+func (b *trial) wantPayload(pointID string, want map[string]any) {
 	b.Helper()
 	kind, _ := want["kind"].(string)
 	for _, h := range b.search(load.Query{Vector: direction(0), Kind: kind, Limit: 100}) {

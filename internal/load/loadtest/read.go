@@ -30,7 +30,7 @@ func readCases() []testCase {
 	}
 }
 
-func emptyStore(b *bench) {
+func emptyStore(b *trial) {
 	ctx := b.Context()
 	info, err := b.Info(ctx)
 	b.must(err)
@@ -50,7 +50,7 @@ func emptyStore(b *bench) {
 	b.must(b.Write(ctx, nil))
 }
 
-func prepareTwice(b *bench) {
+func prepareTwice(b *trial) {
 	b.prepare()
 	b.write(memory(1, 1, 0, 0, 0))
 	b.prepare()
@@ -61,7 +61,7 @@ func prepareTwice(b *bench) {
 	}
 }
 
-func otherDimension(b *bench) {
+func otherDimension(b *trial) {
 	b.prepare()
 	b.write(memory(1, 1, 0, 0, 0))
 	before := b.content()
@@ -77,7 +77,7 @@ func otherDimension(b *bench) {
 	b.wantContent(before)
 }
 
-func searchRanks(b *bench) {
+func searchRanks(b *trial) {
 	b.prepare()
 	b.write(
 		memory(4, 2, 2, 0, 0),  // 45 degrees
@@ -105,7 +105,7 @@ func searchRanks(b *bench) {
 	})
 }
 
-func limitAndOffset(b *bench) {
+func limitAndOffset(b *trial) {
 	b.prepare()
 	for n := range 9 {
 		b.write(memory(n, 1, float32(n), 0, 0))
@@ -125,7 +125,7 @@ func limitAndOffset(b *bench) {
 	}
 }
 
-func kinds(b *bench) {
+func kinds(b *trial) {
 	b.prepare()
 	b.write(memory(1, 1, 0, 0, 0), solved(1, 1, 1, 0, 0))
 	id := otherID("schema_table:fact_x")
@@ -139,7 +139,7 @@ func kinds(b *bench) {
 	}
 }
 
-func filters(b *bench) {
+func filters(b *trial) {
 	b.prepare()
 	b.write(memory(1, 1, 0, 0, 0), nested(memory(2, 1, 1, 0, 0)), memory(4, 1, 2, 0, 0), solved(1, 1, 0, 0, 0),
 		with(memory(5, 1, 3, 0, 0), map[string]any{"lang": `it "q" <è>`, "metadata": map[string]any{"team": "x"}}))
@@ -167,7 +167,7 @@ func filters(b *bench) {
 }
 
 // step names a step of a case in its failures.
-func (b *bench) step(step string, run func()) {
+func (b *trial) step(step string, run func()) {
 	b.Helper()
 	defer func() {
 		if b.Failed() {
@@ -177,7 +177,7 @@ func (b *bench) step(step string, run func()) {
 	run()
 }
 
-func bothLayouts(b *bench) {
+func bothLayouts(b *trial) {
 	b.prepare()
 	flat, deep := memory(1, 1, 0, 0, 0), nested(memory(2, 0, 1, 0, 0))
 	b.write(flat, deep)
@@ -198,7 +198,7 @@ func bothLayouts(b *bench) {
 	b.wantKeys(b.search(load.Query{Vector: direction(0)}), flat.Key, deep.Key)
 }
 
-func twins(b *bench) {
+func twins(b *trial) {
 	b.prepare()
 	ours := memory(1, 1, 0, 0, 0)
 	b.write(ours, memory(2, 0, 1, 0, 0))
@@ -218,7 +218,7 @@ func twins(b *bench) {
 	}
 }
 
-func legacy(b *bench) {
+func legacy(b *trial) {
 	b.prepare()
 	for n := range 20 {
 		w := with(memory(100+n, 1, 0, 0, 0), map[string]any{"type": "table_promoted"})
@@ -238,7 +238,7 @@ func legacy(b *bench) {
 	}
 }
 
-func badQuery(b *bench) {
+func badQuery(b *trial) {
 	b.prepare()
 	b.write(memory(1, 1, 0, 0, 0))
 	nan := float32(math.NaN())
@@ -264,7 +264,7 @@ func badQuery(b *bench) {
 	}
 }
 
-func scanError(b *bench) {
+func scanError(b *trial) {
 	b.prepare()
 	b.write(memory(1, 1, 0, 0, 0))
 	stop := errors.New("stop")

@@ -16,7 +16,7 @@ func refusalCases() []testCase {
 	}
 }
 
-func refusals(b *bench) {
+func refusals(b *trial) {
 	b.prepare()
 	b.write(memory(1, 1, 0, 0, 0))
 	before := b.content()
@@ -62,7 +62,7 @@ func refusals(b *bench) {
 	}
 }
 
-func refusalsNamed(b *bench) {
+func refusalsNamed(b *trial) {
 	b.prepare()
 	err := b.Write(b.Context(), []load.Write{
 		memory(1, 0, 0, 0, 0), memory(2, 1, 0, 0, 0), memory(2, 0, 1, 0, 0), memory(3, 1),
@@ -80,7 +80,7 @@ func refusalsNamed(b *bench) {
 	}
 }
 
-func refusedTypes(b *bench) {
+func refusedTypes(b *trial) {
 	b.prepare()
 	both := nested(memory(1, 1, 0, 0, 0))
 	both = with(both, map[string]any{"type": "table_promoted"})
@@ -99,7 +99,7 @@ func refusedTypes(b *bench) {
 	}
 }
 
-func refusedByHeld(b *bench) {
+func refusedByHeld(b *trial) {
 	b.prepare()
 	w := memory(1, 1, 0, 0, 0)
 	b.write(w, memory(2, 0, 1, 0, 0))
@@ -114,7 +114,7 @@ func refusedByHeld(b *bench) {
 
 // extremeVectors are those whose length is near the ends of float32: they are
 // taken, and neither overflow nor vanish in a search.
-func extremeVectors(b *bench) {
+func extremeVectors(b *trial) {
 	b.prepare()
 	b.write(memory(1, 1.8e19, 0, 0, 0), memory(2, 0, 1.2e-19, 0, 0), memory(3, 1.2e19, 1.2e19, 0, 0))
 	for _, scale := range []float32{1.2e-19, 1, 1.8e19} {

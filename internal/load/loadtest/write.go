@@ -27,7 +27,7 @@ func writeCases() []testCase {
 	}
 }
 
-func payloadOnly(b *bench) {
+func payloadOnly(b *trial) {
 	b.prepare()
 	b.write(memory(1, 1, 2, 3, 4), memory(2, 4, 3, 2, 1))
 	query := load.Query{Vector: []float32{1, 2, 3, 4}, Limit: 1}
@@ -45,7 +45,7 @@ func payloadOnly(b *bench) {
 	}
 }
 
-func vectorReplaced(b *bench) {
+func vectorReplaced(b *trial) {
 	b.prepare()
 	b.write(memory(1, 1, 0, 0, 0), memory(2, 1, 1, 0, 0))
 	b.write(memory(1, 0, 0, 0, 3))
@@ -58,7 +58,7 @@ func vectorReplaced(b *bench) {
 	}
 }
 
-func mixedBatch(b *bench) {
+func mixedBatch(b *trial) {
 	b.prepare()
 	b.write(memory(1, 1, 0, 0, 0), memory(2, 0, 1, 0, 0), memory(3, 0, 0, 1, 0))
 	b.write(
@@ -74,7 +74,7 @@ func mixedBatch(b *bench) {
 	}
 }
 
-func foreignFields(b *bench) {
+func foreignFields(b *trial) {
 	b.prepare()
 	w := memory(1, 1, 0, 0, 0)
 	foreign := map[string]any{
@@ -111,7 +111,7 @@ func foreignFields(b *bench) {
 	b.wantPayload(w.PointID, kept(payload.Payload))
 }
 
-func otherPointID(b *bench) {
+func otherPointID(b *trial) {
 	b.prepare()
 	w := memory(1, 1, 0, 0, 0)
 	w.PointID = otherID(w.Key)
@@ -132,7 +132,7 @@ func otherPointID(b *bench) {
 	}
 }
 
-func texts(b *bench) {
+func texts(b *trial) {
 	b.prepare()
 	for i, text := range []string{
 		"perché? città, l’età", "日本語 العربية", "👩‍👩‍👧 e\u0301", "tab\tline\nreturn\r", `"quoted" \back/ 'single' $1 {dimensions} %s`,
@@ -152,7 +152,7 @@ func texts(b *bench) {
 	}
 }
 
-func bigBatch(b *bench) {
+func bigBatch(b *trial) {
 	b.prepare()
 	writes := make([]load.Write, 5000)
 	for n := range writes {
@@ -174,7 +174,7 @@ func bigBatch(b *bench) {
 	}
 }
 
-func endedContext(b *bench) {
+func endedContext(b *trial) {
 	b.prepare()
 	b.write(memory(1, 1, 0, 0, 0))
 	before := b.content()
@@ -193,7 +193,7 @@ func endedContext(b *bench) {
 
 // applyTwice writes random batches, each once or more, and wants what a store
 // that saw each once would hold.
-func applyTwice(b *bench) {
+func applyTwice(b *trial) {
 	seed := uint64(time.Now().UnixNano())
 	b.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
