@@ -191,32 +191,17 @@ func (w *worker) session(ctx context.Context, s *Session) error {
 }
 
 func (w *worker) file(ctx context.Context, s *Session, file int, v *visit) error {
-	path := s.ID + w.suffixes[file]
-	known := &s.Files[file]
+	path, known := s.ID+w.suffixes[file], &s.Files[file]
 	var now Stamp
 	trouble := w.files.look(w.dir, path, &now)
-	if s.Known && !w.options.Rescan {
-		if now.Missing() && known.Missing() || known.settled(&now) {
-			return nil
-		}
+	if s.Known && !w.options.Rescan && (now.Missing() && known.Missing() || known.settled(&now)) {
+		return nil
 	}
-	var content []byte
-	if !now.Missing() {
-		now.ReadAtNS = w.options.Now().UnixNano()
-		if trouble == noTrouble {
-			var err error
-			if content, trouble, err = w.files.read(ctx, w.dir, path, false, &now); err != nil {
-				return err
-			}
-			v.read = v.read || trouble == noTrouble && !now.Missing()
-		}
+	content, trouble, err := w.load(ctx, path, trouble, &now)
+	if err != nil {
+		return err
 	}
-	if trouble != noTrouble {
-		now.setTrouble(trouble)
-	} else if !now.Missing() {
-		now.setDigest(content)
-	}
-	w.stats.Bytes += int64(len(content))
+	v.read = v.read || trouble == noTrouble && !now.Missing()
 
 	same := s.Known && now.sameContent(known)
 	if same && !w.options.Rescan && now.faulty() && now.sameFile(known) {
@@ -231,6 +216,27 @@ func (w *worker) file(ctx context.Context, s *Session, file int, v *visit) error
 	w.tables.size += int64(len(content))
 	defer w.files.forget()
 	return w.content(ctx, s, file, content, now.Missing(), trouble)
+}
+
+// load reads what was looked at, unless it is missing or in trouble, and
+// completes its stamp.
+func (w *worker) load(ctx context.Context, path string, t trouble, now *Stamp) (content []byte, _ trouble, err error) {
+	if now.Missing() {
+		return nil, noTrouble, nil
+	}
+	now.ReadAtNS = w.options.Now().UnixNano()
+	if t == noTrouble {
+		if content, t, err = w.files.read(ctx, w.dir, path, false, now); err != nil {
+			return nil, noTrouble, err
+		}
+	}
+	if t != noTrouble {
+		now.setTrouble(t)
+	} else if !now.Missing() {
+		now.setDigest(content)
+	}
+	w.stats.Bytes += int64(len(content))
+	return content, t, nil
 }
 
 // content emits the rows of a file that changed.
