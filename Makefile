@@ -33,7 +33,8 @@ build: tools ## build bin/thtbatch
 	CGO_ENABLED=1 go build $(GOFLAGS_ALL) -trimpath -ldflags '$(LDFLAGS)' -o bin/thtbatch ./cmd/thtbatch
 
 demo: build ## run the nightly job on the sample in testdata and show what happened
-	bin/thtbatch demo
+	@rm -rf build/demo
+	bin/thtbatch demo --artifacts testdata/artifacts --state build/demo --log-level warn
 
 test: tools ## run every test with the race detector
 	CGO_ENABLED=1 go test -race $(GOFLAGS_ALL) -count=1 -timeout $(TIMEOUT) $(PACKAGES)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -23,6 +24,7 @@ type program struct {
 	getenv         func(string) string
 	now            func() time.Time
 	jobs           func() []jobs.Job
+	umask          fs.FileMode // that the program was started with
 }
 
 // verbs are all commands, in the order of the help text.

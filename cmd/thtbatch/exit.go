@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/thtbatch/thtbatch/internal/fault"
+	"github.com/thtbatch/thtbatch/internal/report"
 	"github.com/thtbatch/thtbatch/internal/words"
 )
 
@@ -35,15 +35,9 @@ func exits() []exit {
 	}
 }
 
-// failure is the document that --json prints. Its words are English whatever
-// the language is.
+// failure is the document that --json prints when the job printed none.
 type failure struct {
-	Error struct {
-		Exit    fault.Code `json:"exit"`
-		Message string     `json:"message"`
-		Path    string     `json:"path"`
-		Hint    string     `json:"hint"`
-	} `json:"error"`
+	Error *report.Error `json:"error"`
 }
 
 // report says what went wrong, once, and returns the exit code.
@@ -56,7 +50,7 @@ func (c *call) report(err error) fault.Code {
 		c.log.Debug("failed", "exit", int(code), "error", err)
 	}
 	if c.json && c.out.n == 0 {
-		c.reportJSON(err, code)
+		c.reportJSON(err)
 		return code
 	}
 	message, hint := c.personal().Fault(err)
@@ -71,13 +65,10 @@ func (c *call) report(err error) fault.Code {
 	return code
 }
 
-func (c *call) reportJSON(err error, code fault.Code) {
-	var f failure
-	f.Error.Exit, f.Error.Path = code, pathOf(err)
-	f.Error.Message, f.Error.Hint = c.printer().Fault(err)
+func (c *call) reportJSON(failed error) {
 	enc := json.NewEncoder(c.out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(f); err != nil {
+	if err := enc.Encode(failure{report.NewError(failed)}); err != nil {
 		fmt.Fprintf(c.stderr, "%s: standard output: %v\n", programName, err)
 	}
 }
@@ -99,19 +90,6 @@ func (c *call) personal() *words.Printer {
 	}
 	conf, _ := c.configuration() // what is wrong with it is not what is being told
 	return words.For(words.Language(conf.Lang, c.getenv))
-}
-
-// pathOf is what the error is about, if that is a path.
-func pathOf(err error) string {
-	var classified *fault.Error
-	if errors.As(err, &classified) && classified.Path != "" {
-		return classified.Path
-	}
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Path
-	}
-	return ""
 }
 
 // interrupted classifies the end of a job whose context was cancelled, however

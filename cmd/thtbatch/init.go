@@ -33,7 +33,7 @@ func (c *call) initJob() jobs.Job {
 			if len(args) == 1 {
 				path = args[0]
 			}
-			if err := createConfig(path); err != nil {
+			if err := createConfig(path, c.umask); err != nil {
 				return err
 			}
 			if e.JSON {
@@ -47,7 +47,10 @@ func (c *call) initJob() jobs.Job {
 	}
 }
 
-func createConfig(path string) (err error) {
+// createConfig makes a file for everybody to read, as far as the umask of whoever
+// started the program allows: no secret is in it, and the user that runs the
+// jobs may be another one.
+func createConfig(path string, umask fs.FileMode) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return fault.New(fault.Usage, "init_exists", "path", path).Because(err)
@@ -60,6 +63,9 @@ func createConfig(path string) (err error) {
 			err = errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(path))
 		}
 	}()
+	if err := f.Chmod(0o644 &^ umask); err != nil {
+		return err
+	}
 	return writeConfig(f)
 }
 

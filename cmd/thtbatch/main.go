@@ -6,11 +6,14 @@ package main
 import (
 	"context"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 	_ "time/tzdata" // the zones of serve.timezone, on machines that have none
+
+	"golang.org/x/sys/unix"
 
 	"github.com/thtbatch/thtbatch/internal/fault"
 	"github.com/thtbatch/thtbatch/internal/jobs"
@@ -28,9 +31,15 @@ func main() { os.Exit(run(os.Args, os.Stdout, os.Stderr, os.Getenv)) }
 func run(args []string, stdout, stderr io.Writer, getenv func(string) string) int {
 	ctx, stop := untilSignalled(context.Background())
 	defer stop()
-	p := program{stdout: stdout, stderr: stderr, getenv: getenv, now: time.Now, jobs: jobs.All}
+	p := program{stdout: stdout, stderr: stderr, getenv: getenv, now: time.Now, jobs: jobs.All, umask: private()}
 	return int(p.execute(ctx, args[1:]))
 }
+
+// private makes every file of the process its owner's alone, also those that
+// DuckDB makes by itself: logs, spilled data. What others may read is given its
+// mode by whoever writes it. It returns the umask that the program was started
+// with.
+func private() fs.FileMode { return fs.FileMode(unix.Umask(0o077)) }
 
 // untilSignalled returns a context that ends, with the signal in its cause, at
 // the first SIGINT or SIGTERM. The second one kills the process: whoever sends

@@ -16,8 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -42,9 +40,13 @@ type Options struct {
 	ReadOnly bool
 	// MemoryLimit in bytes for DuckDB's buffers; 0 takes DefaultMemoryLimit.
 	MemoryLimit int64
-	// Threads of one statement; 0 takes what the scheduler may use.
+	// Threads of one statement; 0 is 1. The driver polls while other threads
+	// work, which costs a quarter more processor time than it saves in waiting:
+	// worth it for a large statement that somebody waits for, and only there.
 	Threads int
-	// TempDir is where DuckDB spills; empty is a directory beside Path.
+	// TempDir is where DuckDB spills. Empty is a directory beside a file that is
+	// written, and one of its own, gone after Close, for everything else: who
+	// reads a file may not write beside it.
 	TempDir string
 }
 
@@ -55,6 +57,8 @@ type DB struct {
 	path string
 	// views counts the Arrow streams that were registered.
 	views int
+	// spill is the directory that Close removes, or empty.
+	spill string
 }
 
 // ErrBusy is returned by Open when another process holds the file.
@@ -78,13 +82,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		o.MemoryLimit = DefaultMemoryLimit()
 	}
 	if o.Threads == 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
-	}
-	if o.TempDir == "" {
-		o.TempDir = filepath.Join(os.TempDir(), "thtbatch-spill-"+strconv.Itoa(os.Getpid()))
-		if o.Path != "" {
-			o.TempDir = o.Path + ".spill"
-		}
+		o.Threads = 1
 	}
 	connector, err := duckdb.NewConnector("", nil)
 	if err != nil {
@@ -94,6 +92,17 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	db.pool.SetMaxOpenConns(1)
 	if db.conn, err = db.pool.Conn(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to duckdb: %w", err), db.pool.Close())
+	}
+	switch {
+	case o.TempDir != "":
+	case o.Path != "" && !o.ReadOnly:
+		o.TempDir = o.Path + ".spill"
+	default:
+		// Where there is no place for it, nothing is spilled: most readers
+		// never need to.
+		if db.spill, err = os.MkdirTemp("", "thtbatch-spill-*"); err == nil {
+			o.TempDir = db.spill
+		}
 	}
 	if err := db.configure(ctx, o); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -142,7 +151,11 @@ func (db *DB) configure(ctx context.Context, o Options) error {
 
 // Close writes what is pending to the file and releases it.
 func (db *DB) Close() error {
-	return errors.Join(db.conn.Close(), db.pool.Close())
+	err := errors.Join(db.conn.Close(), db.pool.Close())
+	if db.spill != "" {
+		err = errors.Join(err, os.RemoveAll(db.spill))
+	}
+	return err
 }
 
 // Path of the file, empty for a database in memory.

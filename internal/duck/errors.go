@@ -17,6 +17,7 @@ import (
 type Error struct {
 	Class   string // such as "Conversion Error"
 	Message string // empty where it could quote a value
+	kind    duckdb.ErrorType
 }
 
 func (e *Error) Error() string {
@@ -24,6 +25,19 @@ func (e *Error) Error() string {
 		return e.Class + " (its message may quote a value and is left out)"
 	}
 	return e.Class + ": " + e.Message
+}
+
+// IsFull says that err came from memory that was not enough.
+func IsFull(err error) bool { return isOf(err, duckdb.ErrorTypeOutOfMemory) }
+
+// IsBroken says that err came from a file or a disk: damaged, full, or gone.
+func IsBroken(err error) bool {
+	return isOf(err, duckdb.ErrorTypeIO) || isOf(err, duckdb.ErrorTypeSerialization) || isOf(err, duckdb.ErrorTypeFatal)
+}
+
+func isOf(err error, t duckdb.ErrorType) bool {
+	var said *Error
+	return errors.As(err, &said) && said.kind == t
 }
 
 // quotable are the classes whose messages are about the statement, a path or
@@ -60,7 +74,7 @@ func repeatable(err error) error {
 	if !quotable(said.Type) {
 		message = ""
 	}
-	return &Error{Class: class, Message: strings.TrimRight(message, " \n!.")}
+	return &Error{Class: class, Message: strings.TrimRight(message, " \n!."), kind: said.Type}
 }
 
 // errUnreadable stands for database/sql's error of a value that does not fit

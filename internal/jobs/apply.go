@@ -337,6 +337,7 @@ func (r *recorded) fail(a *applier, w warehouse.Work, reason string, permanent b
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run.Failed++
+	r.env.Log.Warn("not indexed", "key", w.Record.Key, "reason", reason)
 	r.summary.Failures = append(r.summary.Failures, report.Failure{Key: w.Record.Key, Reason: reason})
 	if permanent {
 		a.refused = append(a.refused, state.Refusal{

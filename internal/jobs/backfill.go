@@ -13,6 +13,7 @@ import (
 	"github.com/thtbatch/thtbatch/internal/fault"
 	"github.com/thtbatch/thtbatch/internal/record"
 	"github.com/thtbatch/thtbatch/internal/report"
+	"github.com/thtbatch/thtbatch/internal/state"
 	"github.com/thtbatch/thtbatch/internal/warehouse"
 )
 
@@ -70,13 +71,12 @@ func waitFlag(wait *time.Duration) cli.Flag {
 }
 
 func (e *Env) runBackfill(ctx context.Context, o backfillOptions) error {
-	if err := e.checkFirst(ctx); err != nil {
+	if err := e.checkFirst(ctx, o.Session); err != nil {
 		return err
 	}
-	var summary *report.Summary
+	var summary *report.Summary // of a run that did all its work
 	var planned []warehouse.PlanRow
 	err := e.record(ctx, "backfill", o.Wait, func(ctx context.Context, r *recorded) error {
-		summary = &r.summary
 		r.summary.DryRun = o.DryRun
 		if o.RetryFailed {
 			if err := r.dir.ClearRefusals(); err != nil {
@@ -89,14 +89,19 @@ func (e *Env) runBackfill(ctx context.Context, o backfillOptions) error {
 		}
 		if o.DryRun {
 			planned, err = r.plannedRows(ctx)
-			return firstError(err, outcome)
+		} else {
+			err = r.publish(ctx, false, outcome)
 		}
-		return firstError(r.publish(ctx, false, outcome), outcome)
+		if err != nil {
+			return err
+		}
+		summary = &r.summary
+		return outcome
 	})
-	if summary == nil || summary.Published.Dir == "" && !summary.DryRun {
+	if summary == nil {
 		return err
 	}
-	return firstError(e.show(*summary, planned), err)
+	return firstError(err, e.show(*summary, planned, err))
 }
 
 // backfill is the night up to what is published. outcome is the verdict on
@@ -181,8 +186,14 @@ func (r *recorded) plannedRows(ctx context.Context) ([]warehouse.PlanRow, error)
 	return rows, err
 }
 
-// show writes the summary, and the plan of a dry run before it.
-func (e *Env) show(s report.Summary, planned []warehouse.PlanRow) error {
+// show writes the summary, and the plan of a dry run before it. A document has
+// the error that the run ends with in it, since a second one does not follow. A
+// person who asked for quiet sees of a night nothing but its warnings.
+func (e *Env) show(s report.Summary, planned []warehouse.PlanRow, failed error) error {
+	if code := int(fault.CodeOf(failed)); failed != nil && s.ExitCode != code {
+		s.ExitCode, s.Status = code, string(state.Failed) // it went wrong after the run was closed
+	}
+	s.Error = report.NewError(failed)
 	rows := make([]report.PlanRow, len(planned))
 	for i, p := range planned {
 		rows[i] = report.PlanRow(p)
@@ -192,6 +203,9 @@ func (e *Env) show(s report.Summary, planned []warehouse.PlanRow) error {
 	}
 	if err := report.Plan(e.Stdout, e.Words, rows); err != nil {
 		return err
+	}
+	if e.Quiet {
+		return report.Warnings(e.Stderr, e.Words, s)
 	}
 	return report.Text(e.Stdout, e.Words, s)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/thtbatch/thtbatch/internal/publish"
 	"github.com/thtbatch/thtbatch/internal/state"
-	query "github.com/thtbatch/thtbatch/sql"
+	"github.com/thtbatch/thtbatch/internal/warehouse"
 )
 
 func demo() Job {
@@ -22,17 +22,23 @@ func (e *Env) runDemo(ctx context.Context) error {
 	if e.JSON {
 		return e.runBackfill(ctx, backfillOptions{})
 	}
+	first := "demo_first"
+	if dir, err := state.OpenExisting(e.Settings.StateDir); err == nil {
+		if before, _, err := dir.Runs(); err == nil && len(before) > 0 {
+			first = "demo_more"
+		}
+	}
 	steps := []struct {
 		title string
 		run   func() error
 	}{
-		{"demo_first", func() error { return e.runBackfill(ctx, backfillOptions{}) }},
+		{first, func() error { return e.runBackfill(ctx, backfillOptions{}) }},
 		{"demo_again", func() error { return e.runBackfill(ctx, backfillOptions{}) }},
 		{"demo_search", func() error {
 			return e.runSearch(ctx, e.Words.Say("demo_question", nil), searchOptions{Top: 3})
 		}},
 		{"demo_solved", func() error { return e.runSolvedSearch(ctx, e.Words.Say("demo_question", nil), 3) }},
-		{"demo_query", func() error { return e.runQuery(ctx, query.Text("read/demo"), false) }},
+		{"demo_query", func() error { return e.runQuery(ctx, warehouse.DemoQuery(), false) }},
 	}
 	for i, step := range steps {
 		title := e.Words.Say(step.title, map[string]any{"question": e.Words.Say("demo_question", nil)})

@@ -28,6 +28,12 @@ type finding struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
+// checked is the document of doctor.
+type checked struct {
+	Checks []finding     `json:"checks"`
+	Error  *report.Error `json:"error,omitempty"`
+}
+
 const (
 	levelOK   = "ok"
 	levelNote = "note"
@@ -51,10 +57,7 @@ func (e *Env) runDoctor(ctx context.Context) error {
 	d.publication(ctx)
 	d.index(ctx)
 	if e.JSON {
-		if err := report.Document(e.Stdout, d.findings); err != nil {
-			return err
-		}
-		return d.worst
+		return firstError(d.worst, report.Document(e.Stdout, checked{d.findings, report.NewError(d.worst)}))
 	}
 	for _, f := range d.findings {
 		mark := map[string]string{levelOK: "ok  ", levelNote: "note", levelBad: "BAD "}[f.Level]

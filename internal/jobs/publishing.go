@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/thtbatch/thtbatch/internal/duck"
+	"github.com/thtbatch/thtbatch/internal/fault"
 	"github.com/thtbatch/thtbatch/internal/load/local"
 	"github.com/thtbatch/thtbatch/internal/publish"
 	"github.com/thtbatch/thtbatch/internal/report"
@@ -33,7 +35,7 @@ func (r *recorded) publish(ctx context.Context, all bool, outcome error) error {
 			Dir: r.env.publishDir(r.dir), RunID: r.run.RunID, Keep: r.env.Settings.PublishKeep, All: all,
 		})
 		if err != nil {
-			return err
+			return notPublished(ctx, r.env.publishDir(r.dir), err)
 		}
 		r.summary.Published.Dir, r.summary.Published.Views, r.summary.Published.Unchanged = result.Dir, result.Views, result.Unchanged
 		return r.publishIndex(ctx)
@@ -51,7 +53,21 @@ func (r *recorded) publishIndex(ctx context.Context) error {
 	if _, err := os.Stat(r.dir.Index()); err != nil {
 		return err
 	}
-	return local.Copy(ctx, r.dir.Index(), r.dir.SearchCopy())
+	err = local.Copy(ctx, r.dir.Index(), r.dir.SearchCopy())
+	var said *duck.Error // only the index is opened by DuckDB
+	if errors.As(err, &said) && ctx.Err() == nil {
+		return fault.New(fault.Failed, "store_unreadable", "path", r.dir.Index()).Because(said)
+	}
+	return notPublished(ctx, r.dir.SearchCopy(), err)
+}
+
+// notPublished classifies why a publication could not be written.
+func notPublished(ctx context.Context, path string, err error) error {
+	var classified *fault.Error
+	if err == nil || ctx.Err() != nil || errors.As(err, &classified) {
+		return err
+	}
+	return fault.New(fault.Failed, "publish_failed", "path", path).Because(err)
 }
 
 func (r *recorded) setRuns(ctx context.Context, outcome error) error {

@@ -69,9 +69,24 @@ func (e *Env) record(ctx context.Context, job string, wait time.Duration, fn fun
 	r.progress = e.newProgress()
 	defer r.progress.Close()
 	if err := fn(ctx, r); err != nil {
-		return interrupted(ctx, err)
+		return r.classify(ctx, err)
 	}
 	return nil
+}
+
+// classify names the troubles that any statement may have and that nobody below
+// has classified: of memory, and of the files.
+func (r *recorded) classify(ctx context.Context, err error) error {
+	var classified *fault.Error
+	switch {
+	case ctx.Err() != nil || errors.As(err, &classified):
+		return interrupted(ctx, err)
+	case duck.IsFull(err):
+		return fault.New(fault.Failed, "out_of_memory").Because(err)
+	case duck.IsBroken(err):
+		return fault.New(fault.Failed, "state_broken", "path", r.dir.Path()).Because(err)
+	}
+	return err
 }
 
 // interrupted makes the end of the context the reason of an error that it
@@ -92,6 +107,10 @@ func (r *recorded) finish(err error) error {
 			err = errors.Join(err, closeErr)
 			r.close(err)
 		}
+	}
+	// The umask keeps new files private; older ones may have come from elsewhere.
+	if tightenErr := r.dir.Tighten(); tightenErr != nil {
+		r.env.Log.Warn("files that others may read", "error", tightenErr)
 	}
 	return r.dir.Finish(r.run)
 }

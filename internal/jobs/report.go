@@ -6,7 +6,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/thtbatch/thtbatch/internal/fault"
 	"github.com/thtbatch/thtbatch/internal/report"
+	"github.com/thtbatch/thtbatch/internal/state"
 	"github.com/thtbatch/thtbatch/internal/warehouse"
 )
 
@@ -23,7 +25,7 @@ func rebuild() Job {
 
 // runReport reads no artifacts: it computes from what was parsed before.
 func (e *Env) runReport(ctx context.Context, o reportOptions) error {
-	if err := e.checkFirst(ctx); err != nil {
+	if _, err := state.OpenExisting(e.Settings.StateDir); err != nil {
 		return err
 	}
 	var summary *report.Summary
@@ -35,6 +37,13 @@ func (e *Env) runReport(ctx context.Context, o reportOptions) error {
 		if err := r.openWarehouse(ctx); err != nil {
 			return err
 		}
+		// A warehouse that was deleted is filled by a scan, and what is published
+		// is not replaced by nothing meanwhile.
+		if scanned, err := r.db.RegistryStamp(ctx); err != nil {
+			return err
+		} else if scanned == nil {
+			return fault.New(fault.Usage, "nothing_scanned", "path", r.dir.Warehouse())
+		}
 		if err := r.db.Forget(ctx); err != nil {
 			return err
 		}
@@ -44,11 +53,14 @@ func (e *Env) runReport(ctx context.Context, o reportOptions) error {
 		if err := r.census(ctx); err != nil {
 			return err
 		}
+		if err := r.publish(ctx, true, nil); err != nil {
+			return err
+		}
 		summary = &r.summary
-		return r.publish(ctx, true, nil)
+		return nil
 	})
-	if err != nil {
+	if summary == nil {
 		return err
 	}
-	return e.show(*summary, nil)
+	return firstError(err, e.show(*summary, nil, err))
 }

@@ -34,14 +34,24 @@ func (e *Env) layout() extract.Layout {
 	}
 }
 
-// checkFirst refuses a first run on a directory that is not there before the
-// state directory is made.
-func (e *Env) checkFirst(ctx context.Context) error {
+// checkFirst refuses a first run on a directory, or for a session, that is not
+// there before the state directory is made.
+func (e *Env) checkFirst(ctx context.Context, session string) error {
 	if _, err := os.Stat(e.Settings.StateDir); err == nil {
 		return nil // an earlier run may have found sessions: the scan decides
 	}
-	_, _, err := extract.List(ctx, e.layout())
-	return e.listFault(err, state.Known{})
+	entries, _, err := extract.List(ctx, e.layout())
+	if err != nil {
+		return e.listFault(err, state.Known{})
+	}
+	if session != "" && len(only(entries, session)) == 0 {
+		return e.notFound(session)
+	}
+	return nil
+}
+
+func (e *Env) notFound(session string) error {
+	return fault.New(fault.Input, "session_not_found", "session", session, "path", e.layout().SessionsPath())
 }
 
 // listFault classifies why the sessions cannot be listed: wrong configuration
@@ -148,7 +158,7 @@ func (r *recorded) match(ctx context.Context, entries []extract.Entry, o scanOpt
 	if o.Session != "" {
 		entries = only(entries, o.Session)
 		if len(entries) == 0 {
-			return nil, nil, fault.New(fault.Input, "session_not_found", "session", o.Session, "path", r.env.layout().SessionsPath())
+			return nil, nil, r.env.notFound(o.Session)
 		}
 	}
 	sessions := make([]extract.Session, len(entries))

@@ -34,7 +34,7 @@ func solvedIndex() Job {
 }
 
 func (e *Env) runSolvedIndex(ctx context.Context, session string, o solvedIndexOptions) error {
-	if err := e.checkFirst(ctx); err != nil {
+	if err := e.checkFirst(ctx, session); err != nil {
 		return err
 	}
 	written := 0
@@ -83,6 +83,9 @@ func (e *Env) runSolvedIndex(ctx context.Context, session string, o solvedIndexO
 	out := upserted{written, record.SolvedKey(session)}
 	if e.JSON {
 		return report.Document(e.Stdout, out)
+	}
+	if e.Quiet {
+		return nil
 	}
 	id := "solved_indexed"
 	if written == 0 {

@@ -96,9 +96,28 @@ func Publish(ctx context.Context, db *warehouse.DB, o Options) (Result, error) {
 	return Result{Dir: link, Views: views}, prune(o.Dir, o.RunID, max(o.Keep, 1))
 }
 
+// makeDir makes a directory, and those above it that are missing, for the group
+// of readers too, whatever the umask. One that is there keeps its mode.
+func makeDir(dir string) error {
+	err := os.Mkdir(dir, dirMode)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		if err := makeDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, dirMode)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil // what is no directory fails where it is read
+	}
+	if err != nil {
+		return err
+	}
+	return os.Chmod(dir, dirMode)
+}
+
 // prepare makes the directory and removes what a killed run left half written.
 func prepare(dir string) error {
-	if err := os.MkdirAll(dir, dirMode); err != nil {
+	if err := makeDir(dir); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(dir)
@@ -133,10 +152,7 @@ func readContents(link string) (contents, string) {
 // write fills a new directory: a view whose groups did not change is linked to
 // its former file, the others are exported.
 func write(ctx context.Context, db *warehouse.DB, dir, beforeDir string, before contents, changed map[warehouse.Group]string) ([]string, error) {
-	if err := os.Mkdir(dir, dirMode); err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(dir, dirMode); err != nil {
+	if err := makeDir(dir); err != nil {
 		return nil, err
 	}
 	var views []string

@@ -56,6 +56,10 @@ type Summary struct {
 	Index     string    `json:"index"` // where vectors are kept: a path or an address
 	Published Published `json:"published"`
 	Phases    []Phase   `json:"phases"`
+
+	// Error is what the run failed with after its work was done; nil leaves the
+	// name out.
+	Error *Error `json:"error,omitempty"`
 }
 
 // Counts takes over what was counted while the plan was carried out, in the

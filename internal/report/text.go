@@ -323,3 +323,13 @@ func wrap(s string, width int) []string {
 	}
 	return lines
 }
+
+// Warnings writes the warnings of a summary alone, a line each.
+func Warnings(w io.Writer, p *words.Printer, s Summary) error {
+	for _, m := range s.Warnings {
+		if _, err := io.WriteString(w, p.Say("summary_warning", nil)+": "+p.Say(m.ID, m.Args)+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

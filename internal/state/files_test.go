@@ -197,11 +197,11 @@ func TestKnownDamaged(t *testing.T) {
 	for cut := range whole {
 		write(t, d.KnownFile(), string(whole[:cut]))
 		_, _, err := d.LoadKnown()
-		wantFault(t, err, fault.Failed, "state_damaged", "path", "line", "reason")
+		wantFault(t, err, fault.Failed, "known_damaged", "path", "line", "reason")
 	}
 	write(t, d.KnownFile(), strings.Replace(string(whole), "\nb\n", "\n\\y00\n", 1))
 	_, _, err = d.LoadKnown()
-	if f := wantFault(t, err, fault.Failed, "state_damaged"); f.Args["line"] != 3 {
+	if f := wantFault(t, err, fault.Failed, "known_damaged"); f.Args["line"] != 3 {
 		t.Errorf("args %v", f.Args)
 	}
 	if written, err := d.SaveKnown(Known{Root: "/a"}); !written || err != nil {

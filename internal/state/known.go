@@ -37,7 +37,7 @@ type knownHeader struct {
 }
 
 // LoadKnown reads what the last complete scan found; ok is false when there was
-// none. A file that cannot be read as a whole is the fault state_damaged: a
+// none. A file that cannot be read as a whole is the fault known_damaged: a
 // guard that does not know must not say yes.
 func (d *Dir) LoadKnown() (known Known, ok bool, err error) {
 	content, err := os.ReadFile(d.KnownFile())
@@ -49,7 +49,7 @@ func (d *Dir) LoadKnown() (known Known, ok bool, err error) {
 	}
 	known, line, reason := parseKnown(content)
 	if reason != "" {
-		return Known{}, false, damaged(d.KnownFile(), line, reason)
+		return Known{}, false, fault.New(fault.Failed, "known_damaged", "path", d.KnownFile(), "line", line, "reason", reason)
 	}
 	return known, true, nil
 }

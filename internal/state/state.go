@@ -208,7 +208,7 @@ func readVersion(path string) (int, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return 0, nil
 	case errors.Is(err, unix.ENOTDIR):
-		return 0, unusable(path, notADirectory, err)
+		return 0, unusable(path, notADirectory, nil)
 	case err != nil:
 		return 0, unusable(path, notReadable, err)
 	case !info.IsDir():

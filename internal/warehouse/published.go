@@ -56,6 +56,9 @@ func OpenPublished(ctx context.Context, dir string, o duck.Options) (*Published,
 // Close releases the publication.
 func (p *Published) Close() error { return p.duck.Close() }
 
+// DemoQuery is a statement that shows what can be asked.
+func DemoQuery() string { return query.Text("read/demo") }
+
 // Query runs one reading statement of a person. header gets the names of the
 // columns, row each row in values of JSON; their errors come back as they are.
 // What DuckDB has against the statement is told in its words, what goes wrong on

@@ -4,7 +4,6 @@ package words
 const awaitedIDs = `
 degraded_accepted
 embedder_unreachable
-publish_failed
 refusals_cleared
 sessions_gone
 sessions_unreadable

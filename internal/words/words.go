@@ -11,8 +11,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
@@ -158,17 +156,13 @@ func (p *Printer) Fault(err error) (message, hint string) {
 
 const hintSuffix = "_hint"
 
-// cause is the text of err without the path, which the message names already.
+// cause is what lies at the bottom of err: what was done and to which path, the
+// message says already. The full stop is the message's too.
 func cause(err error) string {
-	var at *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &at):
-		return at.Err.Error()
-	case errors.As(err, &link):
-		return link.Err.Error()
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		err = next
 	}
-	return err.Error()
+	return strings.TrimRight(err.Error(), ".! ")
 }
 
 // firstLine leaves out the drawings that some libraries put below their message.

@@ -151,10 +151,10 @@ func TestFault(t *testing.T) {
 			"Interrupted. What was done is kept.", "Run the same command again: it goes on from there.",
 			"Interrotto. Quello che è fatto resta."},
 		{"unclassified", errors.New("scan /a: \x1b[2Jbroken pipe"),
-			`Something went wrong: scan /a: \x1b[2Jbroken pipe`, "Run it again; --log-level debug says more.",
+			`Something went wrong: scan /a: \x1b[2Jbroken pipe`, "Run it again. If it stays, --log-level debug shows where it happens: report that.",
 			`Qualcosa è andato storto: scan /a: \x1b[2Jbroken pipe`},
 		{"of an id that is not in the catalogue", fault.New(fault.Failed, "brand_new", "path", "/x"),
-			"Something went wrong: brand_new /x", "Run it again; --log-level debug says more.",
+			"Something went wrong: brand_new /x", "Run it again. If it stays, --log-level debug shows where it happens: report that.",
 			"Qualcosa è andato storto: brand_new /x"},
 	}
 	for _, c := range cases {
