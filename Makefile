@@ -8,6 +8,8 @@ SHELL       := /bin/bash
 TAGS        := duckdb_arrow
 GOFLAGS_ALL := -tags $(TAGS)
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
+# The version comes from git describe; a checkout that git distrusts builds all the same.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
 LDFLAGS     := -s -w -X main.version=$(VERSION)
 PACKAGES    := ./...
 TIMEOUT     := 20m
@@ -61,7 +63,7 @@ fuzz: tools ## run each fuzz target for FUZZTIME (30s)
 	  dir=$$(dirname "$$file"); \
 	  for target in $$(grep -oE '^func Fuzz[A-Za-z0-9_]+' "$$file" | cut -c6-); do \
 	    echo "== $$dir $$target"; \
-	    go test $(GOFLAGS_ALL) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir"; \
+	    go test $(GOFLAGS_ALL) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" </dev/null; \
 	  done; \
 	done
 
