@@ -157,8 +157,9 @@ func (c *call) start(cc *cli.Context, job jobs.Job) error {
 		Words: c.words, Getenv: c.getenv,
 	}
 	c.level = level(conf, e.Quiet, e.Terminal && job.Writes)
-	c.log = logger(c.stderr, c.level)
-	e.Log = c.log
+	talk := &shared{w: c.stderr}
+	c.log = logger(talk, c.level)
+	e.Log, e.LogThrough = c.log, talk.through
 	return interrupted(cc.Context, job.Run(cc.Context, e, cc.Args().Slice()))
 }
 

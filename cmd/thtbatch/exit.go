@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,9 +65,7 @@ func (c *call) report(err error) fault.Code {
 }
 
 func (c *call) reportJSON(failed error) {
-	enc := json.NewEncoder(c.out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(failure{report.NewError(failed)}); err != nil {
+	if err := report.Line(c.out, failure{report.NewError(failed)}); err != nil {
 		fmt.Fprintf(c.stderr, "%s: standard output: %v\n", programName, err)
 	}
 }

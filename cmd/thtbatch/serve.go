@@ -197,6 +197,13 @@ type shared struct {
 	w  io.Writer
 }
 
+// through sends what is written from now on to another writer.
+func (s *shared) through(w io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.w = w
+}
+
 func (s *shared) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

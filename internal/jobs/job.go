@@ -36,7 +36,10 @@ type Env struct {
 	// Terminal says that Stderr is one, which a person looks at.
 	JSON, Quiet, Terminal bool
 	Words                 *words.Printer
-	Getenv                func(string) string
+	// LogThrough sends what is logged from now on through w, so that bars on the
+	// terminal and lines do not write over each other; nil where nobody listens.
+	LogThrough func(w io.Writer)
+	Getenv     func(string) string
 }
 
 // All lists the jobs, in the order of the help text.

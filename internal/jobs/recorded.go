@@ -68,6 +68,9 @@ func (e *Env) record(ctx context.Context, job string, wait time.Duration, fn fun
 	// A panic leaves the run open, as a killed process does; the next closes it.
 	r.progress = e.newProgress()
 	defer r.progress.Close()
+	if e.LogThrough != nil {
+		e.LogThrough(r.progress.Writer())
+	}
 	if err := fn(ctx, r); err != nil {
 		return r.classify(ctx, err)
 	}

@@ -15,8 +15,8 @@ import (
 //
 // A spreadsheet takes a text that begins with = + - @ or a control character
 // for a formula and runs it when the file is opened. Such a text gets an
-// apostrophe in front, unless it is a plain number; numbers stay numbers. Who
-// needs every byte as it is takes JSON.
+// apostrophe in front, unless it is a plain number; numbers stay numbers. What
+// drives a terminal becomes \xNN. Who needs every byte as it is takes JSON.
 type CSVRows struct {
 	w    *bufio.Writer
 	line []byte
@@ -69,6 +69,7 @@ func (c *CSVRows) end() error {
 }
 
 func (c *CSVRows) field(at int, text string) {
+	text = visible(text)
 	if at > 0 {
 		c.line = append(c.line, ',')
 	}

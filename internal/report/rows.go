@@ -44,7 +44,7 @@ func (j *JSONRows) Header(names []string) error {
 		if err != nil {
 			return fmt.Errorf("column %q: %w", unique, err)
 		}
-		j.names = append(j.names, []byte(text+":"))
+		j.names = append(j.names, visibleJSON([]byte(text+":")))
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (j *JSONRows) Row(values []any) error {
 	}
 	j.line.WriteByte('}')
 	j.rows++
-	_, err := j.w.Write(j.line.Bytes())
+	_, err := j.w.Write(visibleJSON(j.line.Bytes()))
 	return err
 }
 

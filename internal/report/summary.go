@@ -4,6 +4,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"math"
@@ -208,9 +209,19 @@ func some[T any](list []T) []T {
 }
 
 // Document writes v as the one JSON document of a command.
-func Document(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+func Document(w io.Writer, v any) error { return document(w, v, "  ") }
+
+// Line is a Document on one line.
+func Line(w io.Writer, v any) error { return document(w, v, "") }
+
+func document(w io.Writer, v any, indent string) error {
+	var document bytes.Buffer
+	enc := json.NewEncoder(&document)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(visibleJSON(document.Bytes()))
+	return err
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/thtbatch/thtbatch/internal/duck"
 )
 
-// copyMode lets the group of readers in; it is set whatever the umask.
-const copyMode = 0o640
+// copyMode is that of every file of the state directory, whatever the umask: the
+// searches that read the copy are run by its owner.
+const copyMode = 0o600
 
 // copyChunk is how much is copied between two looks at the context.
 const copyChunk = 64 << 20

@@ -150,7 +150,7 @@ func TestCopyIsForReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	current(true)
-	if info, err := os.Stat(dst); err != nil || info.Mode().Perm() != 0o640 {
+	if info, err := os.Stat(dst); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v, %v", info, err)
 	}
 	first, second := open(t, duck.Options{Path: dst, ReadOnly: true}), open(t, duck.Options{Path: dst, ReadOnly: true})

@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -55,10 +54,6 @@ func Open(ctx context.Context, o duck.Options) (*Store, error) {
 	if o.ReadOnly {
 		if _, err := os.Stat(o.Path); err != nil {
 			return nil, fmt.Errorf("open local store: %w", err)
-		}
-		if o.TempDir == "" {
-			// A reader may not be allowed to write beside the published file.
-			o.TempDir = filepath.Join(os.TempDir(), "thtbatch-spill-"+strconv.Itoa(os.Getpid()))
 		}
 	}
 	db, err := duck.Open(ctx, o)
