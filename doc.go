@@ -21,6 +21,7 @@
 //	internal/duck         opens DuckDB and moves Arrow in and out of it
 //	internal/fault        what went wrong, classified once
 //	internal/sample       larger trees for benchmarks; model is the rules a second time
+//	internal/bench        whole runs of the program, measured beside reading alone
 //	sql                   the text of every statement
 //	testdata              a sample of some forty sessions, and what the views show for it
 //
