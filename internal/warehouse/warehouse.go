@@ -160,6 +160,9 @@ func (db *DB) SetRules(ctx context.Context, r Rules) (changed bool, err error) {
 		return false, err
 	}
 	err = db.duck.Tx(ctx, func() error {
+		if err := db.forgetExcerpts(ctx, r.ExcerptFull); err != nil {
+			return err
+		}
 		if err := db.duck.Exec(ctx, query.Text("schema/rules_clear")); err != nil {
 			return err
 		}
@@ -190,6 +193,16 @@ func (db *DB) SetRules(ctx context.Context, r Rules) (changed bool, err error) {
 		return errors.Join(db.setMeta(ctx, "rules", fingerprint), db.setMeta(ctx, "artifacts_root", r.ArtifactsRoot))
 	})
 	return before != fingerprint, err
+}
+
+// forgetExcerpts has the files with quarantined lines read again by the next
+// scan where their excerpts were made under another setting.
+func (db *DB) forgetExcerpts(ctx context.Context, full bool) error {
+	var differ bool
+	if err := db.duck.Value(ctx, &differ, query.Text("schema/excerpts_differ"), full); err != nil || !differ {
+		return err
+	}
+	return db.duck.Exec(ctx, query.Text("schema/forget_excerpts"))
 }
 
 // Group is a set of views that change together; publishing writes anew only
