@@ -103,23 +103,22 @@ func (d *desk) views(t *testing.T) views {
 	return out
 }
 
-// planOf is the action of each record in the last plan of the summary's run.
+// planOf is the action of each record in the plan of the summary's run, from
+// the warehouse: an unchanged night publishes no plan. Where two points have
+// one key, both actions, joined by +.
 func (d *desk) planOf(t *testing.T, s summary) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, row := range d.query(t, "SELECT record_key, action, reason FROM index_plan WHERE run_id = '"+s.RunID+"'") {
-		var r struct {
-			Key    string `json:"record_key"`
-			Action string `json:"action"`
-		}
-		if err := json.Unmarshal([]byte(row), &r); err != nil {
-			t.Fatal(err)
-		}
-		if out[r.Key] != "" {
-			r.Action = out[r.Key] + "+" + r.Action
-		}
-		out[r.Key] = r.Action
-	}
+	withFile(t, d.state("warehouse.duckdb"), true, func(ctx context.Context, db *duck.DB) error {
+		return db.ReadRows(ctx, func([]string) error { return nil }, func(row []any) error {
+			key, action := row[0].(string), row[1].(string)
+			if before, twice := out[key]; twice {
+				action = before + "+" + action
+			}
+			out[key] = action
+			return nil
+		}, "SELECT record_key, action FROM index_plan WHERE run_id = $1 ORDER BY action = 'twin', action", s.RunID)
+	})
 	return out
 }
 
