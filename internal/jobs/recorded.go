@@ -96,10 +96,14 @@ func (r *recorded) classify(ctx context.Context, err error) error {
 // caused.
 func interrupted(ctx context.Context, err error) error {
 	var classified *fault.Error
-	if ctx.Err() != nil && !errors.As(err, &classified) {
-		return fault.New(fault.Interrupted, "interrupted").Because(err)
+	switch {
+	case ctx.Err() == nil:
+		return err
+	case !errors.As(err, &classified):
+	case classified.Code == fault.Interrupted || !errors.Is(err, context.Canceled):
+		return err // what was found out before the end stands
 	}
-	return err
+	return fault.New(fault.Interrupted, "interrupted").Because(err)
 }
 
 // finish closes the run in the list.
