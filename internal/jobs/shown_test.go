@@ -12,6 +12,7 @@ import (
 
 	"github.com/thtbatch/thtbatch/internal/duck"
 	"github.com/thtbatch/thtbatch/internal/publish"
+	"github.com/thtbatch/thtbatch/internal/record"
 	"github.com/thtbatch/thtbatch/internal/warehouse"
 )
 
@@ -215,22 +216,21 @@ func (p point) text(name string) string {
 // samePoints compares two indexes by content: ids, payloads and vectors.
 func samePoints(t *testing.T, what string, got, want map[string]point) {
 	t.Helper()
-	for id, w := range want {
-		g, there := got[id]
-		switch {
-		case !there:
-			t.Errorf("%s: %s is not in the index", what, w.text("record_key"))
-		case canonical(t, g.Payload) != canonical(t, w.Payload):
-			t.Errorf("%s: payload of %s differs:\n  got  %s\n  want %s", what, w.text("record_key"), canonical(t, g.Payload), canonical(t, w.Payload))
-		case g.Vector != w.Vector:
-			t.Errorf("%s: vector of %s differs", what, w.text("record_key"))
-		}
+	g, w := pointRows(t, got), pointRows(t, want)
+	if !slices.Equal(g, w) {
+		t.Errorf("%s: the points differ:\n%s", what, difference(g, w))
 	}
-	for id, g := range got {
-		if _, there := want[id]; !there {
-			t.Errorf("%s: %s is in the index and should not be", what, g.text("record_key"))
-		}
+}
+
+// pointRows are rows with a vector's hash in the place of the vector.
+func pointRows(t *testing.T, points map[string]point) rows {
+	t.Helper()
+	out := rows{}
+	for id, p := range points {
+		out = append(out, p.text("record_key")+" "+canonical(t, p.Payload)+" "+record.Hash(p.Vector)+" "+id)
 	}
+	slices.Sort(out)
+	return out
 }
 
 func canonical(t *testing.T, v any) string {
