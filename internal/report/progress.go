@@ -64,10 +64,8 @@ func (a aboveBars) Write(line []byte) (int, error) {
 	if p == nil {
 		return len(line), nil
 	}
-	p.mu.Lock()
-	drawn := p.bars != nil && !p.closed
-	p.mu.Unlock()
-	if drawn {
+	// Without a lock: a stage that begins logs too. Bars that are closed refuse.
+	if p.bars != nil {
 		if n, err := p.bars.Write(line); err == nil {
 			return n, nil
 		}
