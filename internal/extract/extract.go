@@ -89,8 +89,8 @@ type Options struct {
 	// is time.Now.
 	Now func() time.Time
 
-	BatchSessions int   // sessions with something to emit in one batch; 0 means 8192
-	BatchBytes    int64 // bytes of file content in one batch; 0 means 32 MiB
+	BatchSessions int   // sessions with something to emit in one batch; 0 means 16384
+	BatchBytes    int64 // bytes of file content in one batch; 0 means 64 MiB
 }
 
 func (o Options) withDefaults() Options {
@@ -101,10 +101,10 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	if o.BatchSessions <= 0 {
-		o.BatchSessions = 8192
+		o.BatchSessions = 16384
 	}
 	if o.BatchBytes <= 0 {
-		o.BatchBytes = 32 << 20
+		o.BatchBytes = 64 << 20
 	}
 	return o
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -22,9 +21,9 @@ func Canonical(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// appendCanonical appends the JSON of a payload value: sorted keys, no spaces,
-// and nothing escaped that need not be. The values are those of a payload:
-// nil, string, int64, []string and objects of them. It gives what Canonical
+// appendCanonical appends the JSON of a payload value: no spaces, nothing
+// escaped that need not be, and the fields of an object in the order given,
+// which is that of their names. It gives what Canonical
 // gives at a fraction of the cost: every record of a first night passes here.
 func appendCanonical(b []byte, v any) ([]byte, error) {
 	var err error
@@ -46,22 +45,17 @@ func appendCanonical(b []byte, v any) ([]byte, error) {
 			}
 		}
 		return append(b, ']'), nil
-	case map[string]any:
-		keys := make([]string, 0, 24)
-		for key := range v {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
+	case []Field:
 		b = append(b, '{')
-		for i, key := range keys {
+		for i, f := range v {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			if b, err = appendString(b, key); err != nil {
+			if b, err = appendString(b, f.Name); err != nil {
 				return nil, err
 			}
 			b = append(b, ':')
-			if b, err = appendCanonical(b, v[key]); err != nil {
+			if b, err = appendCanonical(b, f.Value); err != nil {
 				return nil, err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -59,7 +60,14 @@ type Record struct {
 	PayloadHash                    string
 	Workspace                      string
 	Layout                         Layout
-	Metadata                       map[string]any // string, int64, []string or nil
+	Metadata                       []Field // in the order of their names
+}
+
+// Field is one field of a payload: a string, an int64, a []string, nil, or an
+// object of fields.
+type Field struct {
+	Name  string
+	Value any
 }
 
 // Builder makes records for one workspace, layout and content template.
@@ -89,21 +97,23 @@ func (b Builder) Memory(m Memory) (Record, error) {
 	}
 	content := b.Template.Content(m)
 	hash := Hash(content)
+	var seq, ts any
+	if m.DecisionSeq != nil {
+		seq = *m.DecisionSeq
+	}
+	if m.TS != nil {
+		ts = m.TS.UTC().Format(time.RFC3339Nano)
+	}
 	r := Record{
 		Key: MemoryKey(m.ID), Kind: KindMemory, Ref: m.ID,
 		Title: firstCodePoints(m.Subject, titleLength), Content: content,
 		ContentHash: hash, TextHash: hash,
-		Metadata: map[string]any{
-			"type": m.Type, "subject": m.Subject, "detail": m.Detail, "rationale": m.Rationale,
-			"question_context": m.QuestionContext, "tables": list(m.Tables), "concepts": list(m.Concepts),
-			"session_id": m.SessionID, "decision_seq": nil, "ts": nil,
+		// In the order of their names, as the canonical form wants them.
+		Metadata: []Field{
+			{"concepts", list(m.Concepts)}, {"decision_seq", seq}, {"detail", m.Detail},
+			{"question_context", m.QuestionContext}, {"rationale", m.Rationale}, {"session_id", m.SessionID},
+			{"subject", m.Subject}, {"tables", list(m.Tables)}, {"ts", ts}, {"type", m.Type},
 		},
-	}
-	if m.DecisionSeq != nil {
-		r.Metadata["decision_seq"] = *m.DecisionSeq
-	}
-	if m.TS != nil {
-		r.Metadata["ts"] = m.TS.UTC().Format(time.RFC3339Nano)
 	}
 	return b.finish(r)
 }
@@ -115,8 +125,8 @@ func (b Builder) Solved(s Solved) (Record, error) {
 		Key: SolvedKey(s.SessionID), Kind: KindSolved, Ref: s.SessionID,
 		Title: firstCodePoints(s.Question, titleLength), Content: s.Question,
 		ContentHash: Hash(s.Question + "\n" + s.SQL), TextHash: Hash(s.Question),
-		Metadata: map[string]any{
-			"question": s.Question, "sql": s.SQL, "tables": list(s.Tables), "session_id": s.SessionID,
+		Metadata: []Field{
+			{"question", s.Question}, {"session_id", s.SessionID}, {"sql", s.SQL}, {"tables", list(s.Tables)},
 		},
 	})
 }
@@ -132,26 +142,31 @@ func (b Builder) finish(r Record) (Record, error) {
 	return r, nil
 }
 
-// owned are the fields that payload_hash covers, in the layout as written: a
-// change of the layout is a change of the payload.
-func (r Record) owned() map[string]any {
-	p := map[string]any{
-		"record_key": r.Key, "kind": r.Kind, "ref": r.Ref, "title": r.Title, "content": r.Content,
-		"content_hash": r.ContentHash, "text_hash": r.TextHash, "workspace": r.Workspace,
+// owned are the fields that payload_hash covers, in the order of their names
+// and in the layout as written: a change of the layout is a change of the
+// payload.
+func (r Record) owned() []Field {
+	top := []Field{
+		{"content", r.Content}, {"content_hash", r.ContentHash}, {"kind", r.Kind}, {"record_key", r.Key},
+		{"ref", r.Ref}, {"text_hash", r.TextHash}, {"title", r.Title}, {"workspace", r.Workspace},
 	}
 	if r.Layout == Nested {
-		p["metadata"] = r.Metadata
-		return p
+		return slices.Insert(top, 3, Field{"metadata", r.Metadata})
 	}
-	for name, value := range r.Metadata {
-		p[name] = value
+	// Both lists are sorted, and no name is in both.
+	out := make([]Field, 0, len(top)+len(r.Metadata))
+	for _, m := range r.Metadata {
+		for len(top) > 0 && top[0].Name < m.Name {
+			out, top = append(out, top[0]), top[1:]
+		}
+		out = append(out, m)
 	}
-	return p
+	return append(out, top...)
 }
 
 // Payload is the whole payload of a point, as the index stores it.
 func (r Record) Payload(embedSpace, runID string, indexedAt time.Time) map[string]any {
-	p := r.owned()
+	p := object(r.owned())
 	p["payload_hash"] = r.PayloadHash
 	p["embed_space"] = embedSpace
 	p["run_id"] = runID
@@ -159,11 +174,23 @@ func (r Record) Payload(embedSpace, runID string, indexedAt time.Time) map[strin
 	return p
 }
 
+func object(fields []Field) map[string]any {
+	out := make(map[string]any, len(fields)+4)
+	for _, f := range fields {
+		if nested, ok := f.Value.([]Field); ok {
+			out[f.Name] = object(nested)
+			continue
+		}
+		out[f.Name] = f.Value
+	}
+	return out
+}
+
 // Size is about what the record takes in a batch, in bytes: its texts.
 func (r Record) Size() int {
 	n := len(r.Title) + len(r.Content)
-	for _, value := range r.Metadata {
-		if text, ok := value.(string); ok {
+	for _, m := range r.Metadata {
+		if text, ok := m.Value.(string); ok {
 			n += len(text)
 		}
 	}

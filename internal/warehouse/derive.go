@@ -61,8 +61,9 @@ func (db *DB) Forget(ctx context.Context) error {
 }
 
 // hashBatch is how many records are hashed between two inserts: only their
-// hashes are held, and the content of Memory.
-const hashBatch = 1 << 16
+// hashes are held, and the content of Memory. It is more than a row group of
+// the engine, whose rows then go into the file and not into its log first.
+const hashBatch = 1 << 17
 
 // Hash makes the content and the hashes of the records that lack them. shape
 // names the builder's settings: where it differs from what the hashes were

@@ -1,6 +1,6 @@
 -- what could be promoted: effective, reusable, not blank; promoted, declined, duplicate, then ranked
 CREATE OR REPLACE TEMP TABLE promotable AS
-SELECT l.session_key, l.seq, l.type, wording(l.subject) AS subject, wording(l.detail) AS detail,
+SELECT l.session_key, l.seq, wording_key(l.subject, l.detail) AS said,
        nullif(named_memory(l.rationale), '') AS cited
 FROM parsed.ledger_line l
 JOIN todo t USING (session_key)
@@ -22,17 +22,17 @@ WITH registered AS (
     LEFT JOIN registered r ON r.session_key = p.session_key AND r.seq = p.seq
     LEFT JOIN derived.marker k ON k.session_key = p.session_key AND k.decision_seq = p.seq
 ), alike AS (
-    SELECT *, min(seq) OVER same AS first_seq, min(seq) FILTER (outcome IS NOT NULL) OVER same AS decided_seq
-    FROM decided
-    WINDOW same AS (PARTITION BY session_key, type, subject, detail)
+    SELECT session_key, said, min(seq) AS first_seq, min(seq) FILTER (outcome IS NOT NULL) AS decided_seq
+    FROM decided GROUP BY ALL
 ), told AS (
-    SELECT *, CASE WHEN outcome IS NULL THEN
-        least(CASE WHEN first_seq < seq THEN first_seq END, decided_seq) END AS duplicate_of
-    FROM alike
+    SELECT d.*, CASE WHEN d.outcome IS NULL THEN
+        least(CASE WHEN a.first_seq < d.seq THEN a.first_seq END, a.decided_seq) END AS duplicate_of
+    FROM decided d JOIN alike a ON a.session_key = d.session_key AND a.said = d.said
 ), ranked AS (
-    SELECT *, CASE WHEN outcome IS NULL AND duplicate_of IS NULL THEN
-        row_number() OVER (PARTITION BY session_key, outcome IS NULL AND duplicate_of IS NULL ORDER BY seq) END AS rank
-    FROM told
+    SELECT *, row_number() OVER (PARTITION BY session_key ORDER BY seq) AS rank FROM told
+    WHERE outcome IS NULL AND duplicate_of IS NULL
+    UNION ALL
+    SELECT *, NULL FROM told WHERE outcome IS NOT NULL OR duplicate_of IS NOT NULL
 )
 SELECT k.session_key, k.seq,
        CASE WHEN outcome IS NOT NULL THEN outcome WHEN duplicate_of IS NOT NULL THEN 'duplicate'

@@ -9,17 +9,19 @@ SELECT m.*, l.seq IS NOT NULL AS valid
 FROM marker_line m
 LEFT JOIN parsed.ledger_line l ON l.session_key = m.session_key AND l.seq = m.target AND l.repeat_no = 0;
 
+CREATE OR REPLACE TEMP TABLE again AS
+SELECT l.* FROM parsed.ledger_line l JOIN todo t ON t.session_key = l.session_key AND NOT t.gone
+WHERE l.repeat_no > 0;
+
 INSERT INTO derived.line_fault
 WITH repeated AS (
     SELECT a.session_key, a.line, a.byte_offset, a.type,
            'seq of line ' || f.line || ' again, and the lines differ' AS reason, true AS degrades
-    FROM parsed.ledger_line a
-    JOIN todo t ON t.session_key = a.session_key AND NOT t.gone
+    FROM again a
     JOIN parsed.ledger_line f ON f.session_key = a.session_key AND f.seq = a.seq AND f.repeat_no = 0
     LEFT JOIN derived.phase_of_type pa ON pa.type = a.type
     LEFT JOIN derived.phase_of_type pf ON pf.type = f.type
-    WHERE a.repeat_no > 0
-      AND (a.ts, a.type, a.subject, a.detail, a.rationale, coalesce(a.phase, pa.phase, 1))
+    WHERE (a.ts, a.type, a.subject, a.detail, a.rationale, coalesce(a.phase, pa.phase, 1))
           <> (f.ts, f.type, f.subject, f.detail, f.rationale, coalesce(f.phase, pf.phase, 1))
 ), wrong AS (
     FROM repeated

@@ -19,6 +19,9 @@ CREATE MACRO wording(s) AS CASE
     THEN trim(regexp_replace(lower(nfc(s)),
         '[\x{09}-\x{0d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+', ' ', 'g'), ' ')
     ELSE trim(lower(nfc(s)), ' ') END;
+-- The wording of a decision as 128 bits: texts are long, and are only compared for equality.
+CREATE MACRO wording_key(subject, detail) AS
+    md5_number(strlen(wording(subject)) || ':' || wording(subject) || wording(detail));
 
 -- The first whole word of its form: no letter, digit or underscore before or after. '' where there is none.
 -- The plain tests before the regular expression only save its time.
