@@ -12,20 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/urfave/cli/v2"
 
 	"github.com/thtbatch/thtbatch/internal/fault"
 	"github.com/thtbatch/thtbatch/internal/jobs"
 )
-
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){programName: main})
-}
-
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata"})
-}
 
 // bench is a program whose only job is probe, with its streams and its
 // environment at hand.

@@ -194,7 +194,10 @@ func (e *Env) show(s report.Summary, planned []warehouse.PlanRow, failed error) 
 		s.ExitCode, s.Status = code, string(state.Failed) // it went wrong after the run was closed
 	}
 	s.Error = report.NewError(failed)
-	rows := make([]report.PlanRow, len(planned))
+	var rows []report.PlanRow
+	if s.DryRun {
+		rows = make([]report.PlanRow, len(planned))
+	}
 	for i, p := range planned {
 		rows[i] = report.PlanRow(p)
 	}

@@ -145,6 +145,9 @@ func (p *Printer) Fault(err error) (message, hint string) {
 		args[name] = value
 		if text, ok := value.(string); ok && (name == "reason" || name == "detail") {
 			args[name] = firstLine(text)
+			if name == "reason" { // the full stop is the message's
+				args[name] = strings.TrimRight(firstLine(text), ".! ")
+			}
 		}
 	}
 	message = p.Say(f.ID, args)
