@@ -78,11 +78,7 @@ func (e *Env) runBackfill(ctx context.Context, o backfillOptions) error {
 	var planned []warehouse.PlanRow
 	err := e.record(ctx, "backfill", o.Wait, func(ctx context.Context, r *recorded) error {
 		r.summary.DryRun = o.DryRun
-		if o.RetryFailed {
-			if err := r.dir.ClearRefusals(); err != nil {
-				return err
-			}
-		}
+		r.retryFailed = o.RetryFailed
 		outcome, err := r.backfill(ctx, o)
 		if err != nil {
 			return err
@@ -133,6 +129,11 @@ func (r *recorded) backfill(ctx context.Context, o backfillOptions) (outcome, er
 		return nil, err
 	}
 	if !o.DryRun {
+		if o.RetryFailed {
+			if err := r.dir.ClearRefusals(); err != nil {
+				return nil, err
+			}
+		}
 		err := r.apply(ctx, embedder, builder)
 		// What was written before an error is recorded all the same.
 		settled := r.db.Settle(context.WithoutCancel(ctx), r.env.Settings.Workspace, r.env.Now())

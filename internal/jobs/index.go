@@ -124,7 +124,11 @@ func (r *recorded) plan(ctx context.Context, embedder embed.Embedder, scope ware
 	return counts, err
 }
 
+// refusals are what was refused before and is not to be tried again.
 func (r *recorded) refusals() ([]warehouse.Refusal, error) {
+	if r.retryFailed {
+		return nil, nil
+	}
 	refusals, damage, err := r.dir.Refusals()
 	if err != nil {
 		return nil, err

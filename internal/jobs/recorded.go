@@ -27,6 +27,8 @@ type recorded struct {
 	run      state.Run
 	summary  report.Summary
 	progress *report.Progress
+	// retryFailed leaves what was refused before out of the plan.
+	retryFailed bool
 	// mu guards run and summary while a batch has workers.
 	mu sync.Mutex
 }

@@ -75,10 +75,12 @@ func (e *Env) listFault(err error, known state.Known) error {
 // scan brings the warehouse up to what is on disk. Nothing is changed before
 // both guards have passed.
 func (r *recorded) scan(ctx context.Context, o scanOptions) error {
-	known, _, err := r.dir.LoadKnown()
+	known, scanned, err := r.dir.LoadKnown()
 	if err != nil {
 		return err
 	}
+	// What nobody found before cannot be gone.
+	o.AcceptGone = o.AcceptGone && scanned
 	var sessions []extract.Session
 	var moved map[int64]bool
 	var skipped []extract.Skipped
@@ -131,7 +133,7 @@ func (r *recorded) scan(ctx context.Context, o scanOptions) error {
 // list finds the session directories and refuses when too many are gone.
 func (r *recorded) list(ctx context.Context, known state.Known, o scanOptions) ([]extract.Entry, []extract.Skipped, error) {
 	entries, skipped, err := extract.List(ctx, r.env.layout())
-	if err != nil && !(o.AcceptGone && errors.Is(err, extract.ErrNoSessions)) {
+	if err != nil && (!o.AcceptGone || ctx.Err() != nil) {
 		return nil, nil, r.env.listFault(err, known)
 	}
 	if len(entries) == 0 {
@@ -209,6 +211,9 @@ func (r *recorded) readOptions(o scanOptions) extract.Options {
 }
 
 func (r *recorded) readSessions(ctx context.Context, sessions []extract.Session, o scanOptions, stage *report.Stage) error {
+	if len(sessions) == 0 {
+		return nil // there may be no directory to read from
+	}
 	fresh := map[int64]string{}
 	for _, s := range sessions {
 		if !s.Known {
@@ -253,15 +258,17 @@ func (r *recorded) scanRegistry(ctx context.Context, known state.Known, o scanOp
 		s := extract.Stamp(*before)
 		stamp = &s
 	}
+	var notStaged error // our own trouble, which says nothing of the registry
 	read, err := extract.ReadRegistry(ctx, path, stamp, r.readOptions(o), func(lines, faults arrow.RecordBatch) error {
-		return staged.Add(ctx, lines, faults)
+		notStaged = staged.Add(ctx, lines, faults)
+		return notStaged
 	})
 	switch {
-	case errors.Is(err, context.Canceled):
+	case notStaged != nil || errors.Is(err, context.Canceled):
 		return 0, err
 	case err != nil && known.RegistryRecords > 0 && !o.AcceptGone:
 		return 0, vanished(err)
-	case errors.Is(err, extract.ErrNoRegistry):
+	case errors.Is(err, extract.ErrNoRegistry) || err != nil && known.RegistryRecords > 0:
 		r.warn("registry_missing", "path", path)
 		if before != nil && before.Size < 0 {
 			return 0, nil

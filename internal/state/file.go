@@ -9,15 +9,39 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/thtbatch/thtbatch/internal/fault"
 )
 
+// draftOf begins the names under which a file is written before it takes its
+// own.
+func draftOf(path string) string { return "." + filepath.Base(path) + "." }
+
+// removeDrafts removes what writers of the file at path left behind that were
+// killed; none is at work.
+func removeDrafts(path string) error {
+	dir := filepath.Dir(path)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return notWritten(dir, err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), draftOf(path)) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return notWritten(filepath.Join(dir, e.Name()), err)
+		}
+	}
+	return nil
+}
+
 // writeFile replaces the file at path as a whole: a crash leaves the old one or
 // the new one, on disk and not only in a cache.
 func writeFile(path string, content []byte) (err error) {
-	dir, name := filepath.Split(path)
-	temp, err := os.CreateTemp(dir, "."+name+".*")
+	dir := filepath.Dir(path)
+	temp, err := os.CreateTemp(dir, draftOf(path)+"*")
 	if err != nil {
 		return err
 	}

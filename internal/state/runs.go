@@ -90,10 +90,14 @@ func (d *Dir) Runs() (runs []Run, damage []*fault.Error, err error) {
 	return runs, damage, nil
 }
 
-// CloseAbandoned closes the runs that a killed process left open and returns
-// them. The caller holds the lock, so that none of them can be under way, and
-// has not begun its own run yet.
+// CloseAbandoned closes the runs that a killed process left open, removes the
+// temporary files that it left behind, and returns the runs. The caller holds
+// the lock, so that none of them can be under way, and has not begun its own
+// run yet.
 func (d *Dir) CloseAbandoned(now time.Time) ([]Run, error) {
+	if err := removeDrafts(d.KnownFile()); err != nil {
+		return nil, err
+	}
 	runs, _, err := d.Runs()
 	if err != nil {
 		return nil, err
