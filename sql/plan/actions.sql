@@ -12,6 +12,7 @@ WITH ours AS (
                 WHEN NOT s.indexable THEN ['withheld', s.reason]
                 WHEN f.record_key IS NOT NULL THEN ['withheld', 'refused before: ' || f.reason]
                 WHEN s.record_key IS NULL AND p.kind = 'memory' THEN ['orphan', 'in the index, and no registry line has this id']
+                WHEN s.record_key IS NULL AND k.key IS NOT NULL THEN ['withheld', 'no effective sql_approved']
                 WHEN s.record_key IS NULL THEN ['orphan', 'in the index, and its session is unknown or gone']
                 WHEN p.key IS NULL THEN ['insert', 'not in the index']
                 WHEN coalesce(p.embed_space, '') = '' AND $4 AND p.content_hash = s.content_hash AND $3 = $2
@@ -32,6 +33,8 @@ WITH ours AS (
     FROM source s
     FULL JOIN (SELECT * FROM point WHERE nth = 1) p ON p.key = s.record_key
     LEFT JOIN refusal f ON f.record_key = s.record_key AND f.content_hash = s.content_hash AND f.embed_space = $2
+    -- A session that is there is the source of its pair, also when it has neither a SQL file nor an approval any more.
+    LEFT JOIN (SELECT 'solved:' || session_id AS key FROM parsed.session WHERE NOT gone) k ON k.key = p.key
     LEFT JOIN retraction t ON t.record_key = coalesce(s.record_key, p.key)
     WHERE s.record_key IS NOT NULL OR $5
 ), numbered AS (
