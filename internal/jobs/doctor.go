@@ -163,19 +163,16 @@ func (d *diagnosis) artifacts(ctx context.Context, known state.Known) {
 		d.say(levelNote, "session_skipped", "name", s.Name, "reason", s.Reason)
 	}
 	path := d.env.layout().RegistryPath()
-	file, err := os.Open(path)
+	err = d.env.registryReadable()
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && known.RegistryRecords == 0:
 		d.say(levelNote, "registry_missing", "path", path)
 	case err != nil && known.RegistryRecords > 0:
 		d.bad(fault.New(fault.Guard, "registry_vanished", "path", path, "known", known.RegistryRecords).Because(err))
 	case err != nil:
-		d.bad(fault.New(fault.Usage, "registry_unreadable", "path", path).Because(err))
+		d.bad(err)
 	default:
 		d.say(levelOK, "doctor_registry", "path", path)
-		if err := file.Close(); err != nil {
-			d.bad(err)
-		}
 	}
 }
 

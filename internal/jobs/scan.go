@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"golang.org/x/sys/unix"
 
 	"github.com/thtbatch/thtbatch/internal/extract"
 	"github.com/thtbatch/thtbatch/internal/fault"
@@ -47,7 +48,29 @@ func (e *Env) checkFirst(ctx context.Context, session string) error {
 	if session != "" && len(only(entries, session)) == 0 {
 		return e.notFound(session)
 	}
+	if err := e.registryReadable(); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
 	return nil
+}
+
+// registryReadable looks whether the registry can be read, and reads nothing of
+// it. A missing one is os.ErrNotExist.
+func (e *Env) registryReadable() error {
+	path := e.layout().RegistryPath()
+	info, err := os.Stat(path) // opening a pipe would wait for its other end
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return err
+	case err == nil && !info.Mode().IsRegular():
+		err = errors.New("not a regular file")
+	case err == nil:
+		var file *os.File
+		if file, err = os.Open(path); err == nil {
+			return file.Close()
+		}
+	}
+	return fault.New(fault.Usage, "registry_unreadable", "path", path).Because(err)
 }
 
 func (e *Env) notFound(session string) error {
@@ -63,8 +86,8 @@ func (e *Env) listFault(err error, known state.Known) error {
 		return err
 	case len(known.Sessions) > 0:
 		return fault.New(fault.Guard, "sessions_vanished", "path", path, "found", 0, "known", len(known.Sessions)).Because(err)
-	case errors.Is(err, extract.ErrNoSessions):
-		if _, statErr := os.Stat(e.Settings.ArtifactsDir); errors.Is(statErr, os.ErrNotExist) {
+	case errors.Is(err, extract.ErrNoSessions) || errors.Is(err, unix.ENOTDIR):
+		if info, statErr := os.Stat(e.Settings.ArtifactsDir); errors.Is(statErr, os.ErrNotExist) || statErr == nil && !info.IsDir() {
 			return fault.New(fault.Usage, "artifacts_missing", "path", e.Settings.ArtifactsDir).Because(err)
 		}
 		return fault.New(fault.Usage, "sessions_missing", "path", path).Because(err)
