@@ -279,6 +279,9 @@ func (a *applier) askAgain(ctx context.Context, items []item) ([]string, error) 
 	}
 	there := map[string]string{}
 	for _, p := range points {
+		if !record.Ours(p.Kind) {
+			continue // whatever its key says
+		}
 		if p.Workspace != "" && p.Workspace != a.r.env.Settings.Workspace {
 			return nil, fault.New(fault.Guard, "other_workspace", "count", 1, "key", p.Key, "owner", p.Workspace, "workspace", a.r.env.Settings.Workspace)
 		}
