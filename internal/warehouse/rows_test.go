@@ -3,7 +3,6 @@
 package warehouse
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -422,22 +421,6 @@ func TestEveryStatementHasRows(t *testing.T) {
 				t.Errorf("%s.sql has no file in sql/testdata", statement)
 			case tested[statement] && exempt:
 				t.Errorf("%s.sql has a file, and is exempt: %s", statement, why)
-			}
-		}
-	}
-}
-
-// prepareAll prepares the statements of a directory against what is open.
-func prepareAll(t *testing.T, exec func(context.Context, string, ...any) error, dirs ...string) {
-	t.Helper()
-	for _, dir := range dirs {
-		for _, name := range query.Names(dir) {
-			for i, statement := range statementsOf(query.Text(name)) {
-				if err := exec(t.Context(), "PREPARE p AS "+statement); err != nil {
-					t.Errorf("%s, statement %d: %v", name, i+1, err)
-				} else if err := exec(t.Context(), "DEALLOCATE p"); err != nil {
-					t.Error(err)
-				}
 			}
 		}
 	}
