@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -50,11 +51,16 @@ func (e *Env) record(ctx context.Context, job string, wait time.Duration, fn fun
 	if err != nil {
 		return err
 	}
+	if wait > 0 {
+		e.sayWaiting(dir)
+	}
 	lock, err := dir.Lock(ctx, state.Holder{RunID: r.run.RunID, Job: job, PID: os.Getpid(), Host: host, StartedAt: now}, wait)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	now = e.Now().UTC() // it begins when it has the lock: the runs stand in the order of their work
+	r.run.StartedAt, r.summary.StartedAt = now, now
 	abandoned, err := dir.CloseAbandoned(now)
 	if err != nil {
 		return err
@@ -77,6 +83,20 @@ func (e *Env) record(ctx context.Context, job string, wait time.Duration, fn fun
 		return r.classify(ctx, err)
 	}
 	return nil
+}
+
+// sayWaiting tells for whom the job is going to wait, if for anybody: minutes of
+// silence look like a program that hangs.
+func (e *Env) sayWaiting(dir *state.Dir) {
+	holder, err := dir.LockedBy()
+	if err != nil || holder == nil {
+		return // taking the lock finds out
+	}
+	if e.Terminal && !e.Quiet {
+		fmt.Fprintln(e.Stderr, e.Words.Say("waiting_for_lock", map[string]any{"path": dir.Path(), "job": holder.Job, "pid": holder.PID}))
+		return
+	}
+	e.Log.Info("waiting for another run to end", "job", holder.Job, "pid", holder.PID, "run_id", holder.RunID)
 }
 
 // classify names the troubles that any statement may have and that nobody below
