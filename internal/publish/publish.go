@@ -143,10 +143,22 @@ func readContents(link string) (contents, string) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, contentsFile))
 	var c contents
-	if err != nil || json.Unmarshal(text, &c) != nil {
+	if err != nil || json.Unmarshal(text, &c) != nil || !whole(dir) {
 		return contents{}, ""
 	}
 	return c, dir
+}
+
+// whole tells whether a publication has all its files.
+func whole(dir string) bool {
+	names := []string{warehouse.PublishedFile}
+	for _, v := range warehouse.Views() {
+		names = append(names, warehouse.ParquetFile(v.Name))
+	}
+	return !slices.ContainsFunc(names, func(name string) bool {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		return err != nil || !info.Mode().IsRegular()
+	})
 }
 
 // write fills a new directory: a view whose groups did not change is linked to
