@@ -28,21 +28,22 @@ func (e *Env) runDemo(ctx context.Context) error {
 			first = "demo_more"
 		}
 	}
+	question, solved := e.Words.Say("demo_question", nil), e.Words.Say("demo_solved_question", nil)
+	statement := warehouse.DemoQuery()
 	steps := []struct {
-		title string
-		run   func() error
+		title, shown string
+		run          func() error
 	}{
-		{first, func() error { return e.runBackfill(ctx, backfillOptions{}) }},
-		{"demo_again", func() error { return e.runBackfill(ctx, backfillOptions{}) }},
-		{"demo_search", func() error {
-			return e.runSearch(ctx, e.Words.Say("demo_question", nil), searchOptions{Top: 3})
+		{first, "backfill", func() error { return e.runBackfill(ctx, backfillOptions{}) }},
+		{"demo_again", "backfill", func() error { return e.runBackfill(ctx, backfillOptions{}) }},
+		{"demo_search", "search " + quoted(question), func() error {
+			return e.runSearch(ctx, question, searchOptions{Top: 3})
 		}},
-		{"demo_solved", func() error { return e.runSolvedSearch(ctx, e.Words.Say("demo_question", nil), 3) }},
-		{"demo_query", func() error { return e.runQuery(ctx, warehouse.DemoQuery(), false) }},
+		{"demo_solved", "solved-search " + quoted(solved), func() error { return e.runSolvedSearch(ctx, solved, 3) }},
+		{"demo_query", "query " + quoted(statement), func() error { return e.runQuery(ctx, statement, false) }},
 	}
 	for i, step := range steps {
-		title := e.Words.Say(step.title, map[string]any{"question": e.Words.Say("demo_question", nil)})
-		if _, err := fmt.Fprintf(e.Stdout, "\n== %d. %s\n\n", i+1, title); err != nil {
+		if _, err := fmt.Fprintf(e.Stdout, "\n== %d. %s\n   $ thtbatch %s\n\n", i+1, e.Words.Say(step.title, nil), step.shown); err != nil {
 			return err
 		}
 		if err := step.run(); err != nil {
@@ -57,3 +58,6 @@ func (e *Env) runDemo(ctx context.Context) error {
 		"path": e.publishDir(dir) + "/" + publish.Current, "artifacts": e.Settings.ArtifactsDir, "state": e.Settings.StateDir}))
 	return err
 }
+
+// quoted is a text as it is typed in a shell.
+func quoted(s string) string { return `"` + s + `"` }

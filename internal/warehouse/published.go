@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -56,8 +57,11 @@ func OpenPublished(ctx context.Context, dir string, o duck.Options) (*Published,
 // Close releases the publication.
 func (p *Published) Close() error { return p.duck.Close() }
 
-// DemoQuery is a statement that shows what can be asked.
-func DemoQuery() string { return query.Text("read/demo") }
+// DemoQuery is a statement that shows what can be asked, without its comment.
+func DemoQuery() string {
+	_, statement, _ := strings.Cut(query.Text("read/demo"), "\n")
+	return strings.TrimSpace(statement)
+}
 
 // Query runs one reading statement of a person. header gets the names of the
 // columns, row each row in values of JSON; their errors come back as they are.

@@ -39,7 +39,7 @@ func TestEveryReasonHasItsWords(t *testing.T) {
 		p := For(lang)
 		for _, reason := range reasons {
 			for part := range strings.SplitSeq(strings.TrimSuffix(reason, " (and 2 more)"), ": ") {
-				if !p.hasReason(part) && !fieldName.MatchString(part) && part != "permission denied" {
+				if !p.hasReason(part) && !fieldName.MatchString(part) && part != "permission denied" && part != aName {
 					t.Errorf("%s: no words for %q of the reason %q", lang, part, reason)
 				}
 			}
@@ -97,7 +97,7 @@ func sqlReasons(t *testing.T) (reasons []string) {
 				case isPiece:
 					reasons = append(reasons, whole...)
 				case strings.HasSuffix(phrase, " "):
-					reasons = append(reasons, phrase+"lexical/1")
+					reasons = append(reasons, phrase+aName)
 				default:
 					reasons = append(reasons, phrase)
 				}
@@ -217,3 +217,6 @@ func literals(e ast.Expr) (texts []string) {
 		return len(s) < 3 || strings.ContainsAny(s, "%{*?[") || strings.HasSuffix(s, "_")
 	})
 }
+
+// aName stands for what a reason ends in that has no words: a space, a point.
+const aName = "lexical/1"
