@@ -155,7 +155,9 @@ func (r *recorded) readIndex(ctx context.Context) (info load.Info, err error) {
 	if info, err = store.Info(ctx); err != nil {
 		return info, err
 	}
-	return info, store.Scan(ctx, func(points arrow.RecordBatch) error { return r.db.AddSeen(ctx, points) })
+	seen := r.db.NewSeen()
+	err = store.Scan(ctx, func(points arrow.RecordBatch) error { return seen.Add(ctx, points) })
+	return info, firstError(err, seen.Close(ctx))
 }
 
 // summarise takes the plan's numbers into the summary and the list of runs.

@@ -39,7 +39,7 @@ type Target struct {
 }
 
 // BeginPlan empties the scratch tables of a plan and takes what was refused
-// and retracted before. AddSeen follows, then Plan.
+// and retracted before. What is seen follows, then Sources and Plan.
 func (db *DB) BeginPlan(ctx context.Context, refusals []Refusal, retracted []string) error {
 	if err := db.duck.Exec(ctx, query.Text("plan/scratch")); err != nil {
 		return err
@@ -58,10 +58,48 @@ func (db *DB) BeginPlan(ctx context.Context, refusals []Refusal, retracted []str
 	return db.stageTexts(ctx, "temp.main.retraction", rows, "record_key")
 }
 
-// AddSeen takes points that the index holds: eleven columns of text, in the
-// order of a store's scan.
-func (db *DB) AddSeen(ctx context.Context, points arrow.RecordBatch) error {
-	return db.stage(ctx, "temp.main.seen", points)
+// seenAtOnce is how many batches of a scan one insert takes: registering a
+// stream costs more than a batch of two thousand rows.
+const seenAtOnce = 64
+
+// Seen collects the points that the index holds: eleven columns of text, in
+// the order of a store's scan.
+type Seen struct {
+	db      *DB
+	batches []arrow.RecordBatch
+}
+
+// NewSeen begins a scan; Close ends it.
+func (db *DB) NewSeen() *Seen { return &Seen{db: db} }
+
+// Add takes a batch, which it keeps hold of until it is inserted.
+func (s *Seen) Add(ctx context.Context, points arrow.RecordBatch) error {
+	points.Retain()
+	s.batches = append(s.batches, points)
+	if len(s.batches) < seenAtOnce {
+		return nil
+	}
+	return s.flush(ctx)
+}
+
+// Close inserts what is left.
+func (s *Seen) Close(ctx context.Context) error { return s.flush(ctx) }
+
+func (s *Seen) flush(ctx context.Context) error {
+	if len(s.batches) == 0 {
+		return nil
+	}
+	defer func() {
+		for _, b := range s.batches {
+			b.Release()
+		}
+		s.batches = nil
+	}()
+	stream, err := s.db.duck.Stream(ctx, s.batches[0].Schema(), s.batches...)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.db.duck.Insert(ctx, "temp.main.seen", stream), stream.Close())
 }
 
 // Elsewhere finds records of another workspace under keys of ours: how many,
@@ -108,9 +146,35 @@ func (db *DB) Plan(ctx context.Context, runID string, s Scope, t Target) ([]plan
 	if err := sums.Check(); err != nil {
 		return nil, err
 	}
-	return counts, db.duck.Tx(ctx, func() error {
-		if err := db.duck.Exec(ctx, query.Text("plan/keep"), runID); err != nil {
+	return counts, db.keepPlan(ctx, runID, s.Complete())
+}
+
+// keepPlan keeps the plan under the id of its run. One that says what the last
+// complete one said adds a single row.
+func (db *DB) keepPlan(ctx context.Context, runID string, complete bool) error {
+	var fingerprint string
+	if err := db.duck.Value(ctx, &fingerprint, query.Text("plan/keep_fingerprint")); err != nil {
+		return err
+	}
+	before, err := db.meta(ctx, "plan_fingerprint")
+	if err != nil {
+		return err
+	}
+	return db.duck.Tx(ctx, func() error {
+		if err := db.duck.Exec(ctx, query.Text("plan/keep_run"), runID, complete); err != nil {
 			return err
+		}
+		if !complete {
+			if err := db.duck.Exec(ctx, query.Text("plan/keep_rows")); err != nil {
+				return err
+			}
+		} else if before != fingerprint {
+			if err := db.duck.Exec(ctx, query.Text("plan/keep_spans")); err != nil {
+				return err
+			}
+			if err := db.setMeta(ctx, "plan_fingerprint", fingerprint); err != nil {
+				return err
+			}
 		}
 		return db.duck.Exec(ctx, query.Text("plan/forget"))
 	})
@@ -309,16 +373,23 @@ func (db *DB) AddApplied(ctx context.Context, applied []Applied) error {
 // Settle records what the index holds after the work, as of now. Where that is
 // what was recorded before, only the time changes.
 func (db *DB) Settle(ctx context.Context, workspace string, now time.Time) error {
-	if err := db.duck.Exec(ctx, query.Text("plan/settle"), workspace); err != nil {
+	var fingerprint string
+	if err := db.duck.Value(ctx, &fingerprint, query.Text("plan/settle"), workspace); err != nil {
 		return err
 	}
-	var differs bool
-	if err := db.duck.Value(ctx, &differs, query.Text("plan/settled_differs")); err != nil {
+	before, err := db.meta(ctx, "index_fingerprint")
+	if err != nil {
 		return err
 	}
 	return db.duck.Tx(ctx, func() error {
-		if differs {
-			if err := db.duck.Exec(ctx, query.Text("plan/record")); err != nil {
+		if before != fingerprint {
+			if err := db.duck.Exec(ctx, query.Text("plan/record_clear")); err != nil {
+				return err
+			}
+			if err := db.duck.Exec(ctx, query.Text("plan/record"), workspace); err != nil {
+				return err
+			}
+			if err := db.setMeta(ctx, "index_fingerprint", fingerprint); err != nil {
 				return err
 			}
 			if err := db.touch(ctx, GroupIndex); err != nil {

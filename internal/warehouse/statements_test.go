@@ -27,7 +27,7 @@ func filledIn(statement string) string {
 // sense, beside the schema: scratch tables that others of them make.
 func makes() map[string][]string {
 	derive := []string{"derive/todo", "derive/controls", "derive/line_faults", "derive/candidates"}
-	plan := []string{"scan/scratch", "plan/scratch", "plan/sources", "plan/actions", "plan/settle"}
+	plan := []string{"scan/scratch", "plan/scratch", "plan/sources", "plan/actions", "plan/keep_spans"}
 	return map[string][]string{
 		"schema": nil, "derive": derive, "scan": {"scan/scratch", "scan/registry", "scan/registry_touches"}, "plan": plan,
 		"read": nil, "publish": nil, "embed": {"embed/cache_schema"}, "local": {"local/create", "local/matching", "local/incoming"},

@@ -1,3 +1,2 @@
--- record what the index holds
-DELETE FROM loaded.index_record;
-INSERT INTO loaded.index_record FROM held;
+-- record what the index holds; $1 the workspace
+INSERT INTO loaded.index_record FROM held($1)

@@ -14,8 +14,13 @@ WITH memory AS (
     JOIN parsed.session s USING (session_key)
     LEFT JOIN derived.solved_hash h USING (session_key)
 ), both_kinds AS (
-    FROM memory UNION ALL FROM solved
+    SELECT * FROM memory WHERE indexable
+    UNION ALL
+    -- An id that cannot be indexed may stand on several lines, one of which can.
+    SELECT * FROM memory WHERE NOT indexable AND record_key NOT IN (SELECT record_key FROM memory WHERE indexable)
+    QUALIFY row_number() OVER (PARTITION BY record_key ORDER BY line) = 1
+    UNION ALL
+    SELECT * FROM solved
 )
 SELECT * FROM both_kinds
 WHERE (CAST($1 AS VARCHAR) IS NULL OR session_id = $1) AND (CAST($2 AS VARCHAR) IS NULL OR kind = $2)
-QUALIFY row_number() OVER (PARTITION BY record_key ORDER BY indexable DESC, line) = 1

@@ -78,7 +78,12 @@ CREATE TABLE derived.memory_hash (
 
 CREATE TABLE loaded.index_record (
     record_key VARCHAR, kind VARCHAR, ref VARCHAR, content_hash VARCHAR, embed_space VARCHAR, point_id VARCHAR);
-CREATE TABLE loaded.index_plan (run_id VARCHAR, record_key VARCHAR, kind VARCHAR, action VARCHAR, reason VARCHAR);
+-- Plans repeat from night to night: a row stands once for all the runs from first_no to last_no (NULL: still so)
+-- that planned everything, so that an unchanged night adds one row. A narrowed run has rows of its own.
+CREATE TABLE loaded.plan_run (run_no BIGINT, run_id VARCHAR, complete BOOLEAN);
+CREATE TABLE loaded.plan_span (
+    record_key VARCHAR, kind VARCHAR, action VARCHAR, reason VARCHAR, first_no BIGINT, last_no BIGINT);
+CREATE TABLE loaded.plan_row (run_no BIGINT, record_key VARCHAR, kind VARCHAR, action VARCHAR, reason VARCHAR);
 CREATE TABLE loaded.near_duplicate_pair (
     run_id VARCHAR, kind VARCHAR, a_key VARCHAR, b_key VARCHAR, similarity DOUBLE, differs_in VARCHAR);
 CREATE TABLE loaded.near_duplicate_cluster (

@@ -36,13 +36,14 @@ JOIN derived.session_state d USING (session_key)
 JOIN parsed.ledger_line l ON l.session_key = c.session_key AND l.seq = c.decision_seq AND l.repeat_no = 0
 WHERE is_reusable(l.type);
 
+-- Only indexable lines have a row of hashes.
 CREATE OR REPLACE VIEW memories AS
 SELECT l.id AS memory_id, l.ts, l.session_id, l.decision_seq, l.type, l.subject, l.detail, l.rationale,
        l.question_context, l.tables, l.concepts, h.content, h.content_hash, 'memory:' || l.id AS record_key,
        m.indexable, m.skip_reason, l.line
 FROM parsed.memory_line l
 JOIN derived.memory m USING (line)
-LEFT JOIN derived.memory_hash h ON h.line = l.line AND m.indexable;
+LEFT JOIN derived.memory_hash h USING (line);
 
 CREATE OR REPLACE VIEW solved_questions AS
 SELECT s.session_id, 'solved:' || s.session_id AS record_key, d.question_context AS question, q.sql,
@@ -72,7 +73,12 @@ SELECT record_key, kind, ref, content_hash, embed_space, point_id,
 FROM loaded.index_record;
 
 CREATE OR REPLACE VIEW index_plan AS
-SELECT run_id, record_key, kind, action, reason FROM loaded.index_plan;
+SELECT r.run_id, s.record_key, s.kind, s.action, s.reason
+FROM loaded.plan_run r JOIN loaded.plan_span s ON r.run_no BETWEEN s.first_no AND coalesce(s.last_no, r.run_no)
+WHERE r.complete
+UNION ALL
+SELECT r.run_id, p.record_key, p.kind, p.action, p.reason
+FROM loaded.plan_row p JOIN loaded.plan_run r USING (run_no);
 
 CREATE OR REPLACE VIEW near_duplicate_pairs AS
 SELECT run_id, kind, a_key, b_key, similarity, differs_in FROM loaded.near_duplicate_pair;

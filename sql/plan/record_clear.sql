@@ -1,0 +1,2 @@
+-- forget what the index held
+DELETE FROM loaded.index_record
