@@ -72,16 +72,27 @@ func remove(t *testing.T, path string) {
 
 func TestVanishedInputIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, test := range vanish {
+	base := cleanDesk(t, 20)
+	base.session(t, "odd", solved("select 1"))
+	base.ask(t, "odd", "???")
+	base.age(t)
+	base.run(t, fault.Partial, "backfill") // one refusal is remembered
+	views, points := base.views(t), base.index(t)
+	whole := filepath.Join(t.TempDir(), "whole")
+	copyState(t, base.settings.ArtifactsDir, whole)
+	for i, test := range vanish {
 		t.Run(test.name, func(t *testing.T) {
-			d := cleanDesk(t, 20)
-			d.settings.SolvedStatuses = []string{"finalized"}
-			d.session(t, "odd", solved("select 1"))
-			write(t, d.artifact("sessions", "odd", "manifest.yaml"), "id: odd\nquestion: '???'\nstatus: finalized\n")
-			d.run(t, fault.Partial, "backfill") // one refusal is remembered
+			d := base.elsewhere(t)
+			copyState(t, base.settings.StateDir, d.settings.StateDir)
+			remove(t, d.settings.ArtifactsDir)
+			copyState(t, whole, d.settings.ArtifactsDir)
 			test.do(t, d)
-			before, views, points := filesOf(t, d.settings.StateDir), d.views(t), d.index(t)
-			for _, flags := range [][]string{nil, {"--dry-run"}, {"--rescan", "--retry-failed"}, {"--only", "memories"}} {
+			before := filesOf(t, d.settings.StateDir)
+			tries := [][]string{nil, {"--rescan", "--retry-failed"}}
+			if i == 0 {
+				tries = append(tries, []string{"--dry-run"}, []string{"--only", "memories"}, []string{"--session", sessionID(9)})
+			}
+			for _, flags := range tries {
 				out := d.run(t, fault.Guard, append([]string{"backfill"}, flags...)...)
 				if idOf(out.err) != test.id || !strings.HasPrefix(pathOf(out.err), d.settings.ArtifactsDir) {
 					t.Errorf("%v: %v", flags, out.err)
@@ -174,7 +185,7 @@ func TestFirstRunOnWhatIsNotThere(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "sessions_missing"},
-		"a file": {func(t *testing.T, d *desk) { write(t, d.settings.ArtifactsDir, "") }, "artifacts_unreadable"},
+		"a file": {func(t *testing.T, d *desk) { write(t, d.settings.ArtifactsDir, "") }, "artifacts_missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)

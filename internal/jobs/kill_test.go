@@ -135,7 +135,7 @@ func TestKilledRunIsFinishedByTheNext(t *testing.T) {
 	unbroken := n.at(n.after)
 	views, points := unbroken.views(t), unbroken.index(t)
 	unbroken.noStrays(t)
-	kills := 6 * len(seeds(t, 3))
+	kills := 7 * len(seeds(t, 2))
 	abandoned := 0
 	for i := range kills {
 		d := n.at(filepath.Join(t.TempDir(), "state"))
@@ -162,9 +162,11 @@ func TestKilledRunIsFinishedByTheNext(t *testing.T) {
 		samePoints(t, "after a kill", d.index(t), points)
 		samePoints(t, "the copy for searches", pointsIn(t, d.state("index", "search.duckdb")), points)
 		d.noStrays(t)
-		again := d.run(t, fault.Done, "backfill").summary
-		if !again.Published.Unchanged || again.Unchanged != len(points) || again.Embedded != 0 {
-			t.Errorf("the run after it: %+v, unchanged %d of %d", again.Published, again.Unchanged, len(points))
+		if i%3 == 0 {
+			again := d.run(t, fault.Done, "backfill").summary
+			if !again.Published.Unchanged || again.Unchanged != len(points) || again.Embedded != 0 {
+				t.Errorf("the run after it: %+v, unchanged %d of %d", again.Published, again.Unchanged, len(points))
+			}
 		}
 		if t.Failed() {
 			t.FailNow()
@@ -208,7 +210,7 @@ func TestInterruptedRunIsFinishedByTheNext(t *testing.T) {
 	n := newNights(t)
 	unbroken := n.at(n.after)
 	views, points := unbroken.views(t), unbroken.index(t)
-	stops := 12
+	stops := 8
 	if testing.Short() {
 		stops = 4
 	}

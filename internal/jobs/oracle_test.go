@@ -53,7 +53,7 @@ func randomDesk(t *testing.T, rng *rand.Rand, sessions int) *desk {
 // trees must show that are as nasty as the rules allow.
 func TestViewsShowWhatTheOracleSays(t *testing.T) {
 	t.Parallel()
-	for _, seed := range seeds(t, 8) {
+	for _, seed := range seeds(t, 5) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 0))
 			d := randomDesk(t, rng, 60)

@@ -122,6 +122,9 @@ func TestChangedRegistryReadsNoLedger(t *testing.T) {
 // again, as on a fresh state, and no ledger is read for it.
 func TestChangedSettingReadsNoLedger(t *testing.T) {
 	t.Parallel()
+	base := randomDesk(t, rand.New(rand.NewPCG(13, 0)), 50)
+	first := base.backfill(t)
+	before := base.views(t)
 	for _, test := range []struct {
 		name   string
 		change func(d *desk)
@@ -143,9 +146,8 @@ func TestChangedSettingReadsNoLedger(t *testing.T) {
 		{"index.layout", func(d *desk) { d.settings.IndexLayout = "nested" }, nil, "repayloaded"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := randomDesk(t, rand.New(rand.NewPCG(13, 0)), 50)
-			first := d.backfill(t)
-			before := d.views(t)
+			d := base.elsewhere(t)
+			copyState(t, base.settings.StateDir, d.settings.StateDir)
 			test.change(d)
 			s := d.backfill(t)
 			if s.Sessions.Read != 0 || s.BytesRead != 0 {
