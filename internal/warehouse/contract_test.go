@@ -98,7 +98,7 @@ func TestPublicViews(t *testing.T) {
 	if len(Views()) != len(publicViews()) {
 		t.Errorf("%d views are published, %d are public", len(Views()), len(publicViews()))
 	}
-	db := openTest(t, "")
+	db := openTest(t)
 	t.Run("warehouse", func(t *testing.T) { checkViews(t, db.duck) })
 
 	path := filepath.Join(t.TempDir(), "published.duckdb")
@@ -141,7 +141,7 @@ func TestViewsOfARunHaveNoGroup(t *testing.T) {
 // Batches are moved by a bare SELECT *: names, order and types of what the
 // readers make are those of the tables.
 func TestSchemasOfReadersAreThoseOfTables(t *testing.T) {
-	db := openTest(t, "")
+	db := openTest(t)
 	if err := db.duck.Exec(t.Context(), query.Text("scan/scratch")); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func duckType(t *testing.T, of arrow.DataType) string {
 
 // The macro and the constant are two of the six doors: they are one rule.
 func TestReusableIsOneRule(t *testing.T) {
-	db := openTest(t, "")
+	db := openTest(t)
 	for _, decisionType := range []string{
 		record.ReusableType, "", " concept_clarified", "concept_clarified ", "Concept_clarified", "CONCEPT_CLARIFIED", "concept_clarifie",
 		"concept_clarified\n", "concept_clarified\x00", "table_promoted", "table_excluded", "memory_promoted", "cte_approved", "sql_approved",

@@ -44,7 +44,7 @@ func publishTest(t *testing.T, db *DB) *Published {
 // twoSessions has a session with all that a reader asks for, and a degraded one.
 func twoSessions(t *testing.T) *DB {
 	t.Helper()
-	db := openTest(t, "")
+	db := openTest(t)
 	give(t, db, "parsed.session", parseCSV(t, "session_key,session_id\n1,a\n2,bad\n"))
 	give(t, db, "parsed.manifest", parseCSV(t, "session_key\n1\n2\n"))
 	give(t, db, "parsed.fault", parseCSV(t, "session_key,file,line,reason,degrades\n2,ledger,3,no object,true\n"))
@@ -166,7 +166,7 @@ func TestPublishedQueryReadsTheViewsAndNothingElse(t *testing.T) {
 }
 
 func TestPublishedQueryEndsWithItsContext(t *testing.T) {
-	p := publishTest(t, openTest(t, ""))
+	p := publishTest(t, openTest(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -180,7 +180,7 @@ func TestPublishedQueryEndsWithItsContext(t *testing.T) {
 
 // An error of whoever takes the rows comes back as it is.
 func TestPublishedQueryReturnsTheErrorOfItsReceiver(t *testing.T) {
-	p := publishTest(t, openTest(t, ""))
+	p := publishTest(t, openTest(t))
 	full := errors.New("no space left")
 	if err := p.Query(t.Context(), "SELECT 1", func([]string) error { return full }, noRows); !errors.Is(err, full) {
 		t.Errorf("header: %v", err)

@@ -53,7 +53,7 @@ func TestEveryStatementIsValid(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = db.Close() })
 		} else {
-			db = openTest(t, "").duck
+			db = openTest(t).duck
 		}
 		for _, name := range before {
 			for _, statement := range statementsOf(filledIn(query.Text(name))) {
