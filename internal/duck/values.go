@@ -25,8 +25,7 @@ import (
 // Numbers keep all their digits. A TIMESTAMP is ISO 8601 in UTC; dates, times,
 // intervals and what is inside lists, structs and maps are written as DuckDB
 // writes them in JSON, a blob that is a column in hex. NaN and the infinities,
-// of numbers and of times, are text. args are bound only where every column is
-// of a plain type.
+// of numbers and of times, are text.
 func (db *DB) ReadRows(ctx context.Context, header func(names []string) error, row func([]any) error, query string, args ...any) (failed error) {
 	names, nested, err := db.columns(ctx, query)
 	if err != nil {

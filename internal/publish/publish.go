@@ -200,17 +200,22 @@ func same(v warehouse.View, before contents, changed map[warehouse.Group]string)
 	return true
 }
 
-// rewrite exports one view beside its file and renames it.
+// rewrite exports one view beside its file and renames it. What a kill leaves
+// of it goes with the next night's, or with the publication.
 func rewrite(ctx context.Context, db *warehouse.DB, dir, view string) error {
 	path := filepath.Join(dir, warehouse.ParquetFile(view))
 	draft := path + ".new"
-	if err := db.ExportParquet(ctx, view, draft); err != nil {
-		return err
+	err := db.ExportParquet(ctx, view, draft)
+	if err == nil {
+		err = settle(draft)
 	}
-	if err := settle(draft); err != nil {
-		return err
+	if err == nil {
+		err = os.Rename(draft, path)
 	}
-	return os.Rename(draft, path)
+	if err != nil {
+		_ = os.Remove(draft) // it may never have been there
+	}
+	return err
 }
 
 // settle sets the mode of a file, whatever the umask, and brings it to disk.

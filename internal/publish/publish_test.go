@@ -390,9 +390,15 @@ func TestFailedPublicationLeavesTheFormer(t *testing.T) {
 	db := filled(t)
 	dir := t.TempDir()
 	mustPublish(t, db, publish.Options{Dir: dir, RunID: "r1", Keep: 3})
-	change(t, db, "x")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
+	if _, err := publish.Publish(ended, db, publish.Options{Dir: dir, RunID: "r2", Keep: 3}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled on an unchanged night: %v", err)
+	}
+	if n := len(listing(t, filepath.Join(dir, "r1"))); n != len(viewNames())+2 {
+		t.Errorf("%d files are in the publication", n)
+	}
+	change(t, db, "x")
 	if _, err := publish.Publish(ended, db, publish.Options{Dir: dir, RunID: "r2", Keep: 3}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
