@@ -45,7 +45,7 @@ func other() map[string][2]string {
 		"index.batch":              {"64", "64"},
 		"index.batch_bytes":        {"1000", "1000"},
 		"embed.provider":           {"lexical", "lexical"},
-		"embed.dimensions":         {"1024", "1024"},
+		"embed.dimensions":         {"512", "512"},
 		"embed.cache":              {"on", "on"},
 		"embed.allow_remote":       {"true", "1"},
 		"quarantine.excerpt":       {"full", "full"},

@@ -38,8 +38,8 @@ func defaults() jobs.Settings {
 		StateDir: "state", Workspace: "default", AcceptDegraded: []string{}, ReopenScope: "downstream",
 		WithdrawalType: "decision_withdrawn", ReopeningType: "phase_reopened", Phases: defaultPhases(),
 		CandidatesCap: 5, SolvedStatuses: []string{"finalized"}, ContentTemplate: record.DefaultTemplate(),
-		IndexStore: "local", IndexLayout: string(record.Flat), IndexBatch: 128, IndexBatchBytes: 3_000_000,
-		EmbedProvider: "lexical", EmbedDimensions: 512, EmbedCache: "auto",
+		IndexStore: "local", IndexLayout: string(record.Flat), IndexBatch: 512, IndexBatchBytes: 3_000_000,
+		EmbedProvider: "lexical", EmbedDimensions: 1024, EmbedCache: "auto",
 		QuarantineExcerpt: "masked", PublishKeep: 3, LogLevel: "info", ServeTimezone: "Local", ServeJobs: []jobs.ServeEntry{},
 	}
 }
@@ -138,7 +138,7 @@ func settings() []setting {
 
 		{key: "duckdb.memory_limit", doc: "Memory of DuckDB, for example 640MB or 2GiB. Empty: half of what there is, at most 640MiB.",
 			at: func(s *jobs.Settings) value { return size{&s.DuckDBMemoryLimit} }},
-		{key: "duckdb.threads", doc: "Threads of DuckDB. 0: all processors.",
+		{key: "duckdb.threads", doc: "Threads of DuckDB. 0: one, which costs the least processor time.",
 			at: func(s *jobs.Settings) value { return number{&s.DuckDBThreads, 0, 1024} }},
 		{key: "duckdb.temp_directory", doc: "Where DuckDB puts what does not fit into memory. Empty: beside its file.", dir: true,
 			at: func(s *jobs.Settings) value { return word{to: &s.DuckDBTempDir} }},

@@ -58,12 +58,7 @@ func (r *recorded) apply(ctx context.Context, embedder embed.Embedder, b record.
 		return err
 	}
 	if cache != nil {
-		defer func() {
-			if counted, ok := cached.(*embed.CachedEmbedder); ok {
-				r.run.CacheHits = int(counted.Hits())
-			}
-			err = errors.Join(err, cache.Close())
-		}()
+		defer func() { err = errors.Join(err, r.closeCache(cached, cache)) }()
 	}
 	a := &applier{r: r, store: store, embedder: cached, space: embedder.Space()}
 	err = r.phase("load", int64(total), func(stage *report.Stage) error {
@@ -75,6 +70,19 @@ func (r *recorded) apply(ctx context.Context, embedder embed.Embedder, b record.
 		return nil
 	})
 	return errors.Join(err, r.dir.AddRefusals(a.refused...))
+}
+
+// closeCache takes what came from the cache out of what was embedded. A cache
+// that broke on the way has cost time and nothing else: it is only told.
+func (r *recorded) closeCache(cached embed.Embedder, cache *embed.Cache) error {
+	if counted, ok := cached.(*embed.CachedEmbedder); ok {
+		r.run.CacheHits = int(counted.Hits())
+		r.run.Embedded = max(0, r.run.Embedded-r.run.CacheHits)
+		if err := counted.Err(); err != nil {
+			r.env.Log.Warn("the embedding cache failed; texts were embedded again", "path", r.dir.Cache(), "error", err)
+		}
+	}
+	return cache.Close()
 }
 
 func (r *recorded) prepare(ctx context.Context, store load.Store, embedder embed.Embedder) error {

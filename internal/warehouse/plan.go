@@ -58,50 +58,6 @@ func (db *DB) BeginPlan(ctx context.Context, refusals []Refusal, retracted []str
 	return db.stageTexts(ctx, "temp.main.retraction", rows, "record_key")
 }
 
-// seenAtOnce is how many batches of a scan one insert takes: registering a
-// stream costs more than a batch of two thousand rows.
-const seenAtOnce = 64
-
-// Seen collects the points that the index holds: eleven columns of text, in
-// the order of a store's scan.
-type Seen struct {
-	db      *DB
-	batches []arrow.RecordBatch
-}
-
-// NewSeen begins a scan; Close ends it.
-func (db *DB) NewSeen() *Seen { return &Seen{db: db} }
-
-// Add takes a batch, which it keeps hold of until it is inserted.
-func (s *Seen) Add(ctx context.Context, points arrow.RecordBatch) error {
-	points.Retain()
-	s.batches = append(s.batches, points)
-	if len(s.batches) < seenAtOnce {
-		return nil
-	}
-	return s.flush(ctx)
-}
-
-// Close inserts what is left.
-func (s *Seen) Close(ctx context.Context) error { return s.flush(ctx) }
-
-func (s *Seen) flush(ctx context.Context) error {
-	if len(s.batches) == 0 {
-		return nil
-	}
-	defer func() {
-		for _, b := range s.batches {
-			b.Release()
-		}
-		s.batches = nil
-	}()
-	stream, err := s.db.duck.Stream(ctx, s.batches[0].Schema(), s.batches...)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.db.duck.Insert(ctx, "temp.main.seen", stream), stream.Close())
-}
-
 // Elsewhere finds records of another workspace under keys of ours: how many,
 // and one of them.
 func (db *DB) Elsewhere(ctx context.Context, workspace string) (n int, key, owner string, err error) {
@@ -208,79 +164,6 @@ func (db *DB) planSums(ctx context.Context, workspace string, complete bool) (s 
 		}
 	}
 	return s, rows.Err()
-}
-
-// ReasonCount is a reason and how many records have it.
-type ReasonCount struct {
-	Reason string
-	Count  int
-}
-
-// Withheld tells why records are held back.
-func (db *DB) Withheld(ctx context.Context) ([]ReasonCount, error) {
-	return db.reasons(ctx, query.Text("plan/withheld"))
-}
-
-// Quarantine tells what could not be read, by reason.
-func (db *DB) Quarantine(ctx context.Context) ([]ReasonCount, error) {
-	return db.reasons(ctx, query.Text("read/quarantine_reasons"))
-}
-
-// CandidateCounts are the candidates by status.
-func (db *DB) CandidateCounts(ctx context.Context) ([]ReasonCount, error) {
-	return db.reasons(ctx, query.Text("read/candidate_counts"))
-}
-
-// RegistryCounts are the readable lines of the registry.
-type RegistryCounts struct{ Lines, Indexable int }
-
-// RegistryCounts counts them.
-func (db *DB) RegistryCounts(ctx context.Context) (c RegistryCounts, err error) {
-	err = db.row(ctx, query.Text("read/registry_counts"), &c.Lines, &c.Indexable)
-	return c, err
-}
-
-// Census is the corpus in numbers.
-type Census struct {
-	OK, Degraded, Invalid, Gone int
-	Decisions                   int64
-}
-
-// Census counts it.
-func (db *DB) Census(ctx context.Context) (c Census, err error) {
-	err = db.row(ctx, query.Text("read/census"), &c.OK, &c.Degraded, &c.Invalid, &c.Gone, &c.Decisions)
-	return c, err
-}
-
-// row reads the one row of a statement.
-func (db *DB) row(ctx context.Context, statement string, into ...any) (err error) {
-	rows, err := db.duck.Query(ctx, statement)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-func (db *DB) reasons(ctx context.Context, statement string) (out []ReasonCount, err error) {
-	rows, err := db.duck.Query(ctx, statement)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var r ReasonCount
-		if err := rows.Scan(&r.Reason, &r.Count); err != nil {
-			return nil, err
-		}
-		out = append(out, r)
-	}
-	return out, rows.Err()
 }
 
 // PlanRow is one row of the plan, for people.
