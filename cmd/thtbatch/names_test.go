@@ -74,18 +74,14 @@ func TestOddNames(t *testing.T) {
 		{"backfill"}, {"backfill", "--dry-run", "--rescan"}, {"report"}, {"doctor"}, {"doctor", "--json"}, {"runs"}, {"search", "word", "--top", "50"},
 		{"search", "word", "--top", "50", "--json"}, {"solved-search", "how many", "--top", "50"}, {"solved-search", "how many", "--top", "50", "--json"},
 		{"query", "SELECT * FROM sessions"}, {"query", "--csv", "SELECT * FROM sessions"}, {"query", "--json", "SELECT * FROM decisions"},
-		{"query", "--csv", "SELECT 1 AS \"\x1b[2J\""}, {"demo"},
+		{"query", "--csv", "SELECT 1 AS \"\x1b[2J\""}, {"solved-index", "--json", oddNames()[4]}, {"solved-index", oddNames()[3]}, {"demo"},
 	} {
 		quiet(t, strings.Join(argv, " "), must(t, dir, argv...))
 	}
 	for _, name := range oddNames() {
-		for _, argv := range [][]string{{"candidates", "--session=" + name}, {"candidates", "--json", "--session=" + name},
-			{"solved-index", "--json", "--", name}} {
-			quiet(t, argv[0], must(t, dir, argv...))
-		}
-		// It is gone from one run to the next only where it is not found again.
-		o := process(t, dir, "solved-index", "--", name+"x")
-		quiet(t, "solved-index", o)
+		quiet(t, "candidates", must(t, dir, "candidates", "--session="+name))
+		o := process(t, dir, "candidates", "--json", "--session", name+"x")
+		quiet(t, "candidates", o)
 		if o.code != 3 {
 			t.Errorf("%q: %s", name, o)
 		}

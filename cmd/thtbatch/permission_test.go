@@ -1,7 +1,7 @@
 package main
 
 import (
-	"io"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -17,13 +17,15 @@ const nobody = 65534
 
 // user runs command lines as a user who is subject to permissions.
 type user struct {
-	dir, program string
+	top, program string              // the program, in a directory that everybody may enter
+	dir          string              // where its command lines run
 	credential   *syscall.Credential // nil: whoever runs the test
 }
 
-// newUser makes a directory of the tree, and of one night unless fresh, that
-// belongs to the user. Where a process of another user cannot be had it skips.
-func newUser(t *testing.T, fresh bool) user {
+// newUser makes a directory "fresh" with the tree, and "night" with the tree and
+// the state of one night, that belong to the user. Where a process of another
+// user cannot be had it skips.
+func newUser(t *testing.T) user {
 	t.Helper()
 	// Not t.TempDir: nobody but its owner may enter that.
 	top, err := os.MkdirTemp("", "thtbatch-permission-")
@@ -31,14 +33,13 @@ func newUser(t *testing.T, fresh bool) user {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(top, func(path string, _ fs.DirEntry, _ error) error {
 			return os.Chmod(path, 0o700) // what was taken away, to remove it
 		})
 		if err := os.RemoveAll(top); err != nil {
 			t.Error(err)
 		}
 	})
-	u := user{dir: filepath.Join(top, "work"), program: filepath.Join(top, programName)}
 	if err := os.Chmod(top, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,10 @@ func newUser(t *testing.T, fresh bool) user {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copyProgram(t, self, u.program)
+	u := user{top: top, program: filepath.Join(top, programName), dir: filepath.Join(top, "fresh")}
+	if os.Link(self, u.program) != nil { // another file system
+		copyProgram(t, self, u.program)
+	}
 	if err := plant(filepath.Join(u.dir, "artifacts")); err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +61,19 @@ func newUser(t *testing.T, fresh bool) user {
 	if out, err := u.command(t, "--version").CombinedOutput(); err != nil {
 		t.Skipf("SKIPPED, permissions are not tested: a process of user %d cannot run %s: %v %s", nobody, u.program, err, out)
 	}
-	if !fresh {
-		if o := finished(t, u.command(t, "backfill", "--quiet")); o.code != 0 {
-			t.Fatal(o)
-		}
+	night := u.at(t, "fresh", "night")
+	if o := finished(t, night.command(t, "backfill", "--quiet")); o.code != 0 {
+		t.Fatal(o)
+	}
+	return u
+}
+
+// at copies one of the user's directories, with its owner, and goes there.
+func (u user) at(t *testing.T, from, to string) user {
+	t.Helper()
+	u.dir = filepath.Join(u.top, to)
+	if out, err := exec.CommandContext(t.Context(), "cp", "-a", filepath.Join(u.top, from), u.dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	return u
 }
@@ -91,26 +104,15 @@ func (u user) command(t *testing.T, args ...string) *exec.Cmd {
 
 func copyProgram(t *testing.T, from, to string) {
 	t.Helper()
-	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
+	if out, err := exec.CommandContext(t.Context(), "cp", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 }
 
 // What a user may not read or write is named, with what to do about it.
 func TestNoPermission(t *testing.T) {
-	for _, c := range []struct {
+	user := newUser(t)
+	for i, c := range []struct {
 		name  string
 		fresh bool
 		deny  string // mode 0, or 0500 for a directory that may not be written
@@ -141,7 +143,8 @@ func TestNoPermission(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			u := newUser(t, c.fresh)
+			from := map[bool]string{true: "fresh", false: "night"}[c.fresh]
+			u := user.at(t, from, fmt.Sprint("case", i))
 			if err := os.Chmod(filepath.Join(u.dir, c.deny), c.mode); err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +167,7 @@ func TestNoPermission(t *testing.T) {
 
 // A ledger that cannot be read degrades its session and stops nobody.
 func TestNoPermissionOnALedger(t *testing.T) {
-	u := newUser(t, true)
+	u := newUser(t).at(t, "fresh", "ledger")
 	if err := os.Chmod(filepath.Join(u.dir, "artifacts/sessions/s-active/review_decisions.jsonl"), 0); err != nil {
 		t.Fatal(err)
 	}
