@@ -239,7 +239,7 @@ func (f *acceptFlag) Set(value string) error {
 	case "true":
 		f.all = true
 	case "", "false":
-		return fmt.Errorf("expected --accept-degraded or --accept-degraded=ID,...")
+		return fmt.Errorf("expected --accept-degraded, or --accept-degraded=ID with ids between commas")
 	default:
 		f.ids = append(f.ids, strings.FieldsFunc(value, func(r rune) bool { return r == ',' })...)
 	}
