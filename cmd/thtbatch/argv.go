@@ -192,7 +192,13 @@ func expected(f cli.Flag) string {
 	case *cli.DurationFlag:
 		return "90s|5m|1h"
 	}
-	return strings.Join(f.Names(), "|")
+	if described, ok := f.(cli.DocGenerationFlag); ok {
+		if _, after, ok := strings.Cut(described.GetUsage(), "`"); ok {
+			placeholder, _, _ := strings.Cut(after, "`")
+			return placeholder
+		}
+	}
+	return dashes(f.Names()[0])
 }
 
 // check is parse, and all that can be said against the request without carrying

@@ -63,7 +63,8 @@ type scheduled struct {
 // server checks the whole schedule before anything is run.
 func (c *call) server(e *jobs.Env) (*server, error) {
 	if len(e.Settings.ServeJobs) == 0 {
-		return nil, fault.New(fault.Usage, "schedule_empty")
+		named, _ := c.last("config")
+		return nil, fault.New(fault.Usage, "schedule_empty", "path", configFile(named, c.getenv))
 	}
 	location, err := time.LoadLocation(e.Settings.ServeTimezone)
 	if err != nil {
