@@ -84,6 +84,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Threads == 0 {
 		o.Threads = 1
 	}
+	if err := o.dropOrphanedLog(); err != nil {
+		return nil, err
+	}
 	connector, err := duckdb.NewConnector("", nil)
 	if err != nil {
 		return nil, fmt.Errorf("start duckdb: %w", err)
@@ -108,6 +111,22 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
+}
+
+// dropOrphanedLog removes the write-ahead log of a file that is no longer
+// there: whoever deletes the file means its content, and a log that is replayed
+// into a new file damages it.
+func (o Options) dropOrphanedLog() error {
+	if o.Path == "" || o.ReadOnly {
+		return nil
+	}
+	if _, err := os.Stat(o.Path); !errors.Is(err, os.ErrNotExist) {
+		return nil // there, or the open finds out why not
+	}
+	if err := os.Remove(o.Path + ".wal"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("open %s: remove the log of a deleted file: %w", o.Path, err)
+	}
+	return nil
 }
 
 func (db *DB) configure(ctx context.Context, o Options) error {

@@ -72,8 +72,14 @@ func (e *Env) record(ctx context.Context, job string, wait time.Duration, fn fun
 	if err := dir.Begin(r.run); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.finish(err)) }()
-	// A panic leaves the run open, as a killed process does; the next closes it.
+	defer func() {
+		if p := recover(); p != nil {
+			// serve goes on after a panic: the run is closed and its files are too.
+			e.logUnfinished(r.finish(fault.New(fault.Failed, "panic", "kind", fmt.Sprintf("%T", p))))
+			panic(p)
+		}
+		err = errors.Join(err, r.finish(err))
+	}()
 	r.progress = e.newProgress()
 	defer r.progress.Close()
 	if e.LogThrough != nil {
@@ -83,6 +89,14 @@ func (e *Env) record(ctx context.Context, job string, wait time.Duration, fn fun
 		return r.classify(ctx, err)
 	}
 	return nil
+}
+
+// logUnfinished tells that a run could not be closed while something worse is
+// on its way up.
+func (e *Env) logUnfinished(err error) {
+	if err != nil {
+		e.Log.Error("a run could not be closed", "error", err)
+	}
 }
 
 // sayWaiting tells for whom the job is going to wait, if for anybody: minutes of
