@@ -279,7 +279,7 @@ func TestConfigErrors(t *testing.T) {
 func TestQuietConfigurations(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "null\n", "lang:\nindex:\nserve: {jobs: }\n", "\ufefflang: en\n"} {
 		c := resolveFile(t, text)
-		if c.IndexBatch != 128 {
+		if c.IndexBatch != defaults().IndexBatch {
 			t.Errorf("%q: %+v", text, c.Settings)
 		}
 	}
