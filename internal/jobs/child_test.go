@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/thtbatch/thtbatch/internal/fault"
 	"github.com/thtbatch/thtbatch/internal/jobs"
+	"github.com/thtbatch/thtbatch/internal/report"
 )
 
 // childEnv makes this test binary a child that carries out one command line,
@@ -118,12 +120,13 @@ func (c *child) signal(t *testing.T, s os.Signal) {
 	}
 }
 
-// signalAfter sends a signal when so many lines of the log were read and a
-// moment has passed, wherever the child is by then.
-func (c *child) signalAfter(t *testing.T, lines int, moment time.Duration, s os.Signal) {
+// signalIn sends a signal when the log says that a stage has begun and a moment
+// has passed, wherever the child is by then.
+func (c *child) signalIn(t *testing.T, stage string, moment time.Duration, s os.Signal) {
 	t.Helper()
-	for range lines {
-		line, err := c.stderr.ReadString('\n')
+	for line := ""; !strings.Contains(line, `"stage started" stage=`+stage); {
+		var err error
+		line, err = c.stderr.ReadString('\n')
 		c.log.WriteString(line)
 		if err != nil {
 			return // it has ended
@@ -159,22 +162,25 @@ func (c *child) awaitStop(t *testing.T) {
 	}
 }
 
-// moments up to a second and a half, most of them short.
-func moment(rng *rand.Rand) time.Duration {
-	return time.Duration(rng.ExpFloat64() * float64(60*time.Millisecond))
-}
-
-// clockCalls counts how often a run that nothing disturbs asks the clock.
-func (d *desk) clockCalls(t *testing.T, argv ...string) int64 {
+// rehearse carries out a command line that nothing disturbs. It returns how
+// often that asked the clock, and how long each stage took.
+func (d *desk) rehearse(t *testing.T, argv ...string) (calls int64, stages []report.Phase) {
 	t.Helper()
-	var calls atomic.Int64
+	var count atomic.Int64
 	counting := *d
 	counting.now = func() time.Time {
-		calls.Add(1)
+		count.Add(1)
 		return time.Now()
 	}
-	if out := counting.carryOut(t.Context(), argv...); out.code != fault.Done {
-		t.Fatalf("%v: exit %d: %v", argv, out.code, out.err)
+	out := counting.run(t, fault.Done, argv...)
+	return count.Load(), out.summary.Phases
+}
+
+// pick is a stage and a moment in it, with publishing as often as all others.
+func pick(rng *rand.Rand, stages []report.Phase) (string, time.Duration) {
+	stage := stages[len(stages)-1]
+	if rng.IntN(2) == 0 {
+		stage = stages[rng.IntN(len(stages))]
 	}
-	return calls.Load()
+	return stage.Name, time.Duration(rng.Float64() * 1.2 * float64(stage.Wall))
 }

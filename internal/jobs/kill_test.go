@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/thtbatch/thtbatch/internal/fault"
+	"github.com/thtbatch/thtbatch/internal/report"
 	"github.com/thtbatch/thtbatch/internal/state"
 )
 
@@ -20,7 +21,9 @@ import (
 type nights struct {
 	*desk
 	before, after string // state directories
-	calls         int64  // of the clock, by a run from the one to the other
+	// calls of the clock and stages of a run from the one to the other.
+	calls  int64
+	stages []report.Phase
 }
 
 func newNights(t *testing.T) *nights {
@@ -52,7 +55,7 @@ func newNights(t *testing.T) *nights {
 	n.after = filepath.Join(t.TempDir(), "after")
 	copyState(t, n.before, n.after)
 	unbroken := n.at(n.after)
-	n.calls = unbroken.clockCalls(t, "backfill")
+	n.calls, n.stages = unbroken.rehearse(t, "backfill")
 	return n
 }
 
@@ -144,16 +147,16 @@ func TestKilledRunIsFinishedByTheNext(t *testing.T) {
 		}
 		deaths := 1 + rng.IntN(2)
 		for range deaths {
-			if i%2 == 0 {
+			if i%3 == 0 {
 				at := 1 + rng.Int64N(n.calls)
 				t.Logf("kill %d: at call %d of the clock", i, at)
 				d.start(t, order{Argv: []string{"backfill"}, DieAt: at}).wait(t)
 				continue
 			}
 			c := d.start(t, order{Argv: []string{"backfill"}})
-			lines, pause := 1+rng.IntN(20), moment(rng)
-			t.Logf("kill %d: %v after %d lines", i, pause, lines)
-			c.signalAfter(t, lines, pause, syscall.SIGKILL)
+			stage, pause := pick(rng, n.stages)
+			t.Logf("kill %d: after %v of %s", i, pause, stage)
+			c.signalIn(t, stage, pause, syscall.SIGKILL)
 			c.wait(t)
 		}
 		d.run(t, fault.Done, "backfill")
@@ -162,7 +165,7 @@ func TestKilledRunIsFinishedByTheNext(t *testing.T) {
 		samePoints(t, "after a kill", d.index(t), points)
 		samePoints(t, "the copy for searches", pointsIn(t, d.state("index", "search.duckdb")), points)
 		d.noStrays(t)
-		if i%3 == 0 {
+		if i%4 == 0 {
 			again := d.run(t, fault.Done, "backfill").summary
 			if !again.Published.Unchanged || again.Unchanged != len(points) || again.Embedded != 0 {
 				t.Errorf("the run after it: %+v, unchanged %d of %d", again.Published, again.Unchanged, len(points))
@@ -172,7 +175,7 @@ func TestKilledRunIsFinishedByTheNext(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	if abandoned < kills/2 {
+	if abandoned < kills/4 {
 		t.Errorf("only %d of %d kills met a run", abandoned, kills)
 	}
 }
@@ -220,9 +223,9 @@ func TestInterruptedRunIsFinishedByTheNext(t *testing.T) {
 		copyState(t, n.before, d.settings.StateDir)
 		c := d.start(t, order{Argv: []string{"backfill"}})
 		signal := []os.Signal{syscall.SIGTERM, syscall.SIGINT}[i%2]
-		lines, pause := 1+i*18/stops, moment(rng)
-		t.Logf("stop %d: %v after %d lines and %v", i, signal, lines, pause)
-		c.signalAfter(t, lines, pause, signal)
+		stage, pause := pick(rng, n.stages)
+		t.Logf("stop %d: %v after %v of %s", i, signal, pause, stage)
+		c.signalIn(t, stage, pause, signal)
 		code, log := c.wait(t)
 		switch code {
 		case int(fault.Interrupted):

@@ -191,7 +191,8 @@ func TestReadersWorkWhileAJobRuns(t *testing.T) {
 	d.settings.ContentTemplate = []string{"{subject}", "{detail}"} // all Memory is embedded anew
 	rehearsal := d.elsewhere(t)
 	copyState(t, d.settings.StateDir, rehearsal.settings.StateDir)
-	c := d.start(t, order{Argv: []string{"backfill"}, StopAt: rehearsal.clockCalls(t, "backfill") - 25})
+	calls, _ := rehearsal.rehearse(t, "backfill")
+	c := d.start(t, order{Argv: []string{"backfill"}, StopAt: calls - 25})
 	c.awaitStop(t)
 	d.readers(t)
 	sameViews(t, "while a job runs", d.views(t), views)
