@@ -120,7 +120,7 @@ func settings() []setting {
 
 		{key: "embed.provider", doc: "What makes vectors: lexical, which is built in.",
 			at: func(s *jobs.Settings) value { return word{to: &s.EmbedProvider, among: []string{"lexical"}} }},
-		{key: "embed.dimensions", doc: "Length of a vector. Changing it embeds everything again.",
+		{key: "embed.dimensions", doc: "Length of a vector. An index holds one length: for another, delete the index first.",
 			at: func(s *jobs.Settings) value { return number{&s.EmbedDimensions, 1, 65536} }},
 		{key: "embed.cache", doc: "Keep vectors by text: on, off, or auto (on where making them costs something).",
 			at: func(s *jobs.Settings) value { return word{to: &s.EmbedCache, among: []string{"auto", "on", "off"}} }},
