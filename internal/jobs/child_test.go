@@ -49,8 +49,8 @@ func obey(text string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 125
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
+	// Until the process is gone: what comes after the job must not kill it.
+	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	var calls atomic.Int64
 	d := &desk{settings: o.Settings, log: os.Stderr, now: func() time.Time {
 		switch calls.Add(1) {
