@@ -19,7 +19,9 @@ type Store interface {
 
 	// Prepare creates what is absent for vectors of this many dimensions, and
 	// does nothing when it is there. Where another dimension is held it returns
-	// a *DimensionError and changes nothing.
+	// a *DimensionError, where the place is not one that this program can use
+	// (another distance, another name of the vector) a classified error, and
+	// changes nothing.
 	Prepare(ctx context.Context, dimensions int) error
 
 	// Scan hands every point of every kind to fn, without vectors and in no
@@ -34,14 +36,15 @@ type Store interface {
 	Lookup(ctx context.Context, keys []string) ([]Point, error)
 
 	// Write inserts or updates points by their id. When it returns nil all of
-	// them are durable. An update removes the fields that are ours and lays the
-	// new ones over what remains (see Merge).
+	// them are durable. An update lays the fields that are ours over what is
+	// held and leaves those of another writer alone (see Merge). Of a point that
+	// is interrupted half-way, the hashes are what is written last.
 	//
-	// A *RefusedError means that nothing was written and names every write that
-	// can never be taken as it is; the others may be sent again without them.
-	// After any other error a store with transactions holds nothing of the
-	// batch, and a store across a network may hold some of it: the same Write
-	// again leads to the same content.
+	// A *RefusedError names every write that can never be taken as it is, and
+	// says whether the others were written or nothing was; in the second case
+	// they may be sent again without them. After any other error a store with
+	// transactions holds nothing of the batch, and a store across a network may
+	// hold some of it: the same Write again leads to the same content.
 	Write(ctx context.Context, writes []Write) error
 
 	// Search ranks points by cosine similarity, descending, equal ones by
@@ -57,11 +60,13 @@ type Store interface {
 	Close() error
 }
 
-// Info is what a store holds.
+// Info is what a store is and holds.
 type Info struct {
 	Exists     bool
 	Dimensions int
-	Points     int64 // of every kind
+	Points     int64  // of every kind
+	Place      string // the file, or the address and the collection; also of one that does not exist
+	Version    string // of the server; empty where there is none
 }
 
 // Point is what a plan compares and what confirms a write, as held. A field
@@ -77,10 +82,11 @@ type Write struct {
 	PointID string
 	// Key is the record key; the payload has it too, under record_key.
 	Key string
-	// Vector is stored as given, not normalised. Nil leaves the vector of an
-	// existing point as it is.
+	// Vector is a direction: a store may bring it to unit length. Nil leaves the
+	// vector of an existing point as it is.
 	Vector []float32
-	// Payload holds JSON values, metadata in either layout.
+	// Payload holds JSON values, metadata in either layout. Null is the same as
+	// no field, and a store may drop it.
 	Payload map[string]any
 }
 

@@ -28,38 +28,51 @@ func String(payload map[string]any, name string) string {
 	return s
 }
 
-// Merge is the payload of a point after an update: of what was there, every
-// field that is ours is removed, in both layouts, so that nothing of an earlier
-// record or layout lingers; then the new one is laid over. What another writer
+// Merge is the payload of a point after a write: the new one over what was
+// there, so that nothing of an earlier record lingers. What another writer
 // added stays, beside our fields and in the metadata. Neither argument changes.
-func Merge(old, update map[string]any) map[string]any {
-	kind, _ := update["kind"].(string)
-	ours := append(record.OwnedFields(), record.OwnedMetadata(kind)...)
+//
+// A point under our own id has our metadata in one layout: what stands in the
+// other is removed. A point under another id belongs to a writer that reads it
+// too: what stands in the other layout stays there, with the new value. An
+// object "metadata" that is emptied stays, since another writer may be about
+// to fill it.
+func Merge(old map[string]any, w Write) map[string]any {
+	kind, _ := w.Payload["kind"].(string)
+	fields := append(record.OwnedFields(), record.OwnedMetadata(kind)...)
 	merged := maps.Clone(old)
 	if merged == nil {
-		merged = make(map[string]any, len(update))
+		merged = make(map[string]any, len(w.Payload))
 	}
-	maps.DeleteFunc(merged, func(name string, _ any) bool { return slices.Contains(ours, name) })
-
-	foreign, _ := merged[metadataField].(map[string]any)
-	metadata := make(map[string]any, len(foreign))
-	for name, value := range foreign {
-		if !slices.Contains(record.OwnedMetadata(kind), name) {
-			metadata[name] = value
+	for _, name := range fields {
+		if _, there := merged[name]; there && Foreign(w) && !record.TopLevel(name) {
+			merged[name] = Field(w.Payload, name)
+		} else {
+			delete(merged, name)
 		}
 	}
-	if foreign != nil {
-		delete(merged, metadataField)
+	foreign, was := merged[metadataField].(map[string]any)
+	update, nested := w.Payload[metadataField].(map[string]any)
+	metadata := make(map[string]any, len(foreign)+len(update))
+	for name, value := range foreign {
+		switch {
+		case !slices.Contains(record.OwnedMetadata(kind), name):
+			metadata[name] = value
+		case Foreign(w):
+			metadata[name] = Field(w.Payload, name)
+		}
 	}
-	maps.Copy(merged, update)
-	if nested, ok := update[metadataField].(map[string]any); ok {
-		maps.Copy(metadata, nested)
-	}
-	if len(metadata) > 0 {
+	maps.Copy(merged, w.Payload)
+	maps.Copy(metadata, update)
+	if was || nested {
 		merged[metadataField] = metadata
 	}
 	return merged
 }
+
+// Foreign tells whether a write goes to a point that another writer made: one
+// whose id is not ours.
+func Foreign(w Write) bool { return w.PointID != record.PointID(w.Key) }
 
 // JSON is a payload as text: sorted keys, no spaces, nothing escaped for HTML.
 func JSON(payload map[string]any) ([]byte, error) {

@@ -30,6 +30,8 @@ const (
 	ReasonRepeated       = "point_repeated"        // the batch has the point twice
 	ReasonOtherRecord    = "point_other_record"    // the point holds another record
 	ReasonOtherWorkspace = "point_other_workspace" // the point belongs to another workspace
+	ReasonServer         = "refused_by_store"      // the server takes the others and not this one
+	ReasonTooLarge       = "point_too_large"       // more than a message to the server may have
 )
 
 // ItemError is a write that was refused. Neither field is a text of a session.
@@ -37,9 +39,13 @@ type ItemError struct{ Key, Reason string }
 
 func (e ItemError) Error() string { return e.Key + ": " + e.Reason }
 
-// RefusedError is returned before anything is written. It lists every write
-// that is refused, each with its first reason.
-type RefusedError struct{ Items []ItemError }
+// RefusedError lists every write that is refused, each with its first reason.
+type RefusedError struct {
+	Items []ItemError
+	// OthersWritten says that the other writes of the batch are durable. Where
+	// it is not set nothing was written.
+	OthersWritten bool
+}
 
 func (e *RefusedError) Error() string {
 	const shown = 5
@@ -115,7 +121,7 @@ func CheckHeld(writes []Write, held map[string]map[string]any) error {
 			}
 			return ""
 		}
-		if String(old, "record_key") != w.Key {
+		if String(old, "record_key") != w.Key || String(old, "kind") != String(w.Payload, "kind") {
 			return ReasonOtherRecord
 		}
 		// A point without a workspace is a writer's that knows of none: the plan

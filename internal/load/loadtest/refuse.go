@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/thtbatch/thtbatch/internal/load"
+	"github.com/thtbatch/thtbatch/internal/record"
 )
 
 func refusalCases() []testCase {
@@ -110,6 +111,12 @@ func refusedByHeld(b *trial) {
 	b.wantRefused(b.Write(b.Context(), []load.Write{stranger}), load.ItemError{Key: w.Key, Reason: load.ReasonOtherWorkspace})
 	b.wantRefused(b.Write(b.Context(), []load.Write{impostor}), load.ItemError{Key: impostor.Key, Reason: load.ReasonOtherRecord})
 	b.wantContent(before)
+	// A kind that is not ours under our id and key, and a pair under a Memory's.
+	for _, kind := range []string{"evidence", record.KindSolved} {
+		held := with(memory(3, 1, 0, 0, 0), map[string]any{"kind": kind})
+		b.plant(held.PointID, held.Vector, held.Payload)
+		b.wantRefused(b.Write(b.Context(), []load.Write{memory(3, 0, 1, 0, 0)}), load.ItemError{Key: held.Key, Reason: load.ReasonOtherRecord})
+	}
 }
 
 // extremeVectors are those whose length is near the ends of float32: they are

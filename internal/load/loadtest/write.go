@@ -20,6 +20,7 @@ func writeCases() []testCase {
 		{"inserts, vectors and payloads in one batch", mixedBatch},
 		{"fields of another writer are kept", foreignFields},
 		{"a point under another id is updated in place", otherPointID},
+		{"the layout of another writer's point stays", otherLayout},
 		{"strings arrive as they are", texts},
 		{"a big batch", bigBatch},
 		{"an ended context writes nothing", endedContext},
@@ -110,6 +111,32 @@ func foreignFields(b *trial) {
 	b.write(memory(1, 0, 1, 0, 0))
 	b.wantPayload(w.PointID, kept(payload.Payload))
 }
+
+// otherLayout updates a point that another writer made under an id of its own
+// and goes on reading: its layout stays, with the new values.
+func otherLayout(b *trial) {
+	b.prepare()
+	for n, layouts := range [][2]func(load.Write) load.Write{{nested, flat}, {flat, nested}, {nested, nested}, {flat, flat}} {
+		held, w := memory(n, 1, 0, 0, float32(n)), memory(n)
+		held.PointID, w.PointID = otherID(held.Key), otherID(held.Key)
+		held = layouts[0](with(held, map[string]any{"subject": "old", "detail": "old"}))
+		held.Payload["likes"] = int64(3)
+		b.plant(held.PointID, held.Vector, held.Payload)
+		w = layouts[1](with(w, map[string]any{"subject": "new"}))
+		b.write(w)
+		want := load.Merge(held.Payload, w)
+		hits := b.search(load.Query{Vector: []float32{1, 0, 0, float32(n)}, Filter: map[string]string{"record_key": w.Key}})
+		got, err := load.JSON(withoutNulls(hits[0].Payload))
+		b.must(err)
+		wantText, err := load.JSON(withoutNulls(want))
+		b.must(err)
+		if string(got) != string(wantText) || hits[0].PointID != w.PointID {
+			b.Errorf("case %d: payload is\n%s\nwant\n%s", n, got, wantText)
+		}
+	}
+}
+
+func flat(w load.Write) load.Write { return w }
 
 func otherPointID(b *trial) {
 	b.prepare()

@@ -72,7 +72,7 @@ func TestAStoreIsFoundAgain(t *testing.T) {
 	}
 	s := open(t, duck.Options{Path: path})
 	info, err := s.Info(t.Context())
-	if want := (load.Info{Exists: true, Dimensions: dims, Points: 10}); err != nil || info != want {
+	if want := (load.Info{Exists: true, Dimensions: dims, Points: 10, Place: path}); err != nil || info != want {
 		t.Fatalf("%+v, %v, want %+v", info, err, want)
 	}
 	if err := errors.Join(s.Prepare(t.Context(), dims), s.Close(), s.Close()); err != nil {

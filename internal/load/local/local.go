@@ -137,7 +137,7 @@ func (s *Store) Info(ctx context.Context) (load.Info, error) {
 		return load.Info{}, err
 	}
 	defer s.give()
-	info := load.Info{Exists: s.dimensions > 0, Dimensions: s.dimensions}
+	info := load.Info{Exists: s.dimensions > 0, Dimensions: s.dimensions, Place: s.db.Path()}
 	if !info.Exists {
 		return info, nil
 	}

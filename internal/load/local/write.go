@@ -194,7 +194,7 @@ func batches(schema *arrow.Schema, writes []load.Write, held map[string]map[stri
 	var out []arrow.RecordBatch
 	rows, bytes := 0, 0
 	for _, w := range writes {
-		payload := load.Merge(held[w.PointID], w.Payload)
+		payload := load.Merge(held[w.PointID], w)
 		text, err := load.JSON(payload)
 		if err != nil {
 			// The cause may quote the payload.
