@@ -35,6 +35,7 @@ const (
 	knownFile       = "known"
 	refusalsFile    = "refusals.jsonl"
 	retractionsFile = "retractions.jsonl"
+	canariesFile    = "canaries.jsonl"
 	indexDir        = "index"
 	publishedDir    = "published"
 )
@@ -157,8 +158,8 @@ func (d *Dir) Cache() string { return filepath.Join(d.path, "embed_cache.duckdb"
 // Published is where views are published unless a setting says otherwise.
 func (d *Dir) Published() string { return filepath.Join(d.path, publishedDir) }
 
-// LockFile, RunsFile, KnownFile, RefusalsFile and RetractionsFile are the
-// small files, for messages and for whoever makes a backup.
+// LockFile, RunsFile, KnownFile, RefusalsFile, RetractionsFile and CanariesFile
+// are the small files, for messages and for whoever makes a backup.
 func (d *Dir) LockFile() string { return filepath.Join(d.path, lockFile) }
 
 // RunsFile is the log of runs.
@@ -172,6 +173,9 @@ func (d *Dir) RefusalsFile() string { return filepath.Join(d.path, refusalsFile)
 
 // RetractionsFile is what reviewers took out of use.
 func (d *Dir) RetractionsFile() string { return filepath.Join(d.path, retractionsFile) }
+
+// CanariesFile is what the fixed texts gave in each vector space.
+func (d *Dir) CanariesFile() string { return filepath.Join(d.path, canariesFile) }
 
 // Tighten gives every file of the directory mode 0600 and every directory
 // 0700, but for the published reports, which have a mode of their own. DuckDB

@@ -259,7 +259,7 @@ func TestTightenLeavesThePublishedReports(t *testing.T) {
 func TestNamesStayInside(t *testing.T) {
 	d := open(t)
 	for _, path := range []string{d.Warehouse(), d.Index(), d.SearchCopy(), d.Cache(), d.Published(), d.LockFile(),
-		d.RunsFile(), d.KnownFile(), d.RefusalsFile(), d.RetractionsFile()} {
+		d.RunsFile(), d.KnownFile(), d.RefusalsFile(), d.RetractionsFile(), d.CanariesFile()} {
 		if !strings.HasPrefix(path, d.Path()+string(filepath.Separator)) {
 			t.Error(path)
 		}
