@@ -22,7 +22,8 @@ var mayImport = map[string][]string{
 	"cmd/thtbatch": {"internal/jobs", "internal/report", "internal/state", "internal/words", "internal/record", "internal/fault"},
 	"internal/jobs": {
 		"internal/extract", "internal/warehouse", "internal/publish", "internal/embed", "internal/embed/lexical",
-		"internal/load", "internal/load/local", "internal/report", "internal/state", "internal/words",
+		"internal/embed/server", "internal/embed/ollama", "internal/embed/openai", "internal/embed/onnx", "internal/secret",
+		"internal/load", "internal/load/local", "internal/load/qdrant", "internal/report", "internal/state", "internal/words",
 		"internal/duck", "internal/plan", "internal/record", "internal/fault",
 	},
 	"internal/extract":   {"internal/record", "internal/fault"},
@@ -35,11 +36,18 @@ var mayImport = map[string][]string{
 	"internal/report": {"internal/state", "internal/words", "internal/plan", "internal/record", "internal/fault"},
 	"internal/state":  {"internal/fault"},
 	"internal/words":  {"internal/fault"},
+	"internal/secret": {"internal/fault"},
 
 	// Subpackages belong to their parent.
 	"internal/embed/lexical":   {"internal/embed"},
+	"internal/embed/server":    {"internal/embed", "internal/fault"},
+	"internal/embed/ollama":    {"internal/embed/server"},
+	"internal/embed/openai":    {"internal/embed/server"},
+	"internal/embed/onnx":      {"internal/embed", "internal/fault"},
 	"internal/embed/embedtest": {"internal/embed"},
 	"internal/load/local":      {"internal/load", "internal/duck", "internal/record", "internal/fault", "sql"},
+	"internal/load/qdrant":     {"internal/load", "internal/record", "internal/fault"},
+	"internal/load/qdranttest": {},
 	"internal/load/loadtest":   {"internal/load", "internal/record"},
 
 	"internal/duck":   {"sql"},
@@ -49,14 +57,14 @@ var mayImport = map[string][]string{
 	"sql":             {},
 
 	// A program of its own, run by make bench.
-	"internal/bench":        {"internal/sample"},
+	"internal/bench":        {"internal/sample", "internal/load/qdranttest"},
 	"internal/sample":       {},
 	"internal/sample/model": {},
 	"":                      {},
 }
 
 // testOnly are imported by tests and benchmarks, and by nothing else.
-var testOnly = []string{"internal/sample", "internal/sample/model", "internal/load/loadtest", "internal/embed/embedtest"}
+var testOnly = []string{"internal/sample", "internal/sample/model", "internal/load/loadtest", "internal/load/qdranttest", "internal/embed/embedtest"}
 
 // onlyIn says where a library may be imported, tests included: each has one
 // package that knows its sharp edges.
@@ -67,6 +75,9 @@ var onlyIn = map[string][]string{
 	"github.com/vbauerster/mpb/":      {"internal/report"},
 	"github.com/nicksnyder/go-i18n/":  {"internal/words"},
 	"github.com/agnivade/levenshtein": {"cmd/thtbatch"},
+	"github.com/qdrant/":              {"internal/load/qdrant", "internal/load/qdranttest"},
+	"google.golang.org/grpc":          {"internal/load/qdrant", "internal/load/qdranttest"},
+	"github.com/yalue/onnxruntime_go": {"internal/embed/onnx"},
 	"go.yaml.in/yaml/":                {"cmd/thtbatch", "internal/extract", "internal/words", "internal/sample/model"},
 }
 

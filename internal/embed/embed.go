@@ -79,6 +79,9 @@ const (
 	ReasonDimension = "vector of another dimension"
 	ReasonNotFinite = "vector with a value that is not finite"
 	ReasonZero      = "zero vector"
+	// A server takes other texts, and not this one.
+	ReasonServerRefuses = "refused by the embedder, most often because it is too long"
+	ReasonServerFails   = "the embedder fails on this text"
 )
 
 // CheckCount reports a reply with another number of vectors than there were
