@@ -22,6 +22,7 @@ const (
 	ReasonNoVector       = "vector_missing"        // none given, and the point is new
 	ReasonNoKey          = "key_empty"             //
 	ReasonNoPointID      = "point_id_empty"        //
+	ReasonPointID        = "point_id_unusable"     // the store cannot have such an id
 	ReasonEncoding       = "payload_not_utf8"      // a key, field name or string is not UTF-8
 	ReasonValue          = "payload_not_json"      // a value that JSON has no form for
 	ReasonKeyDiffers     = "record_key_differs"    // payload and write name different records

@@ -1,0 +1,310 @@
+package qdrant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/qdrant/go-client/qdrant"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/thtbatch/thtbatch/internal/load"
+	"github.com/thtbatch/thtbatch/internal/record"
+)
+
+// outgoing is a write with what is made of it once.
+type outgoing struct {
+	load.Write
+	id      *qdrant.PointId
+	vectors *qdrant.Vectors // nil: the vector stays
+	fields  map[string]*qdrant.Value
+	bytes   int // of a message, rather too many
+}
+
+// Write implements load.Store. Several messages may be under way at once; each is
+// tried again as a whole, beginning with a look at what is held.
+func (s *Store) Write(ctx context.Context, writes []load.Write) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(writes) == 0 {
+		return nil
+	}
+	held, err := s.known(ctx)
+	if err != nil {
+		return err
+	}
+	if !held.exists {
+		return fmt.Errorf("write %s: %w", s.place, load.ErrNotPrepared)
+	}
+	if err := load.Check(writes, held.dimensions); err != nil {
+		return err
+	}
+	out, err := s.prepared(writes)
+	if err != nil {
+		return err
+	}
+	pieces := s.pieces(out, held)
+	before, err := s.checkAll(ctx, pieces)
+	if err != nil {
+		return err
+	}
+	w := &writing{store: s}
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(s.options.Streams)
+	for i, piece := range pieces {
+		group.Go(func() error { return w.put(gctx, piece, before[i]) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return w.refusal(len(writes))
+}
+
+// prepared makes messages of writes; those to an id that Qdrant cannot have are
+// refused.
+func (s *Store) prepared(writes []load.Write) ([]*outgoing, error) {
+	out := make([]*outgoing, len(writes))
+	var refused load.RefusedError
+	for i, w := range writes {
+		id, ok := pointID(w.PointID)
+		if !ok {
+			refused.Items = append(refused.Items, load.ItemError{Key: w.Key, Reason: load.ReasonPointID})
+			continue
+		}
+		o := &outgoing{Write: w, id: id, fields: toFields(w.Payload)}
+		if w.Vector != nil {
+			o.vectors = s.vectors(unit(w.Vector))
+		}
+		o.bytes = proto.Size(&qdrant.PointStruct{Id: id, Vectors: o.vectors, Payload: o.fields}) + 512
+		if load.Foreign(w) {
+			o.bytes += proto.Size(&qdrant.Struct{Fields: o.fields}) // it may be set in both layouts
+		}
+		out[i] = o
+	}
+	if refused.Items != nil {
+		return nil, &refused
+	}
+	return out, nil
+}
+
+// vectors writes a vector in the older of two ways, which all servers from 1.12 on
+// read.
+func (s *Store) vectors(v []float32) *qdrant.Vectors {
+	//lint:ignore SA1019 the newer way is not read by older servers
+	vector := &qdrant.Vector{Data: v}
+	if s.options.Vector != "" {
+		return qdrant.NewVectorsMap(map[string]*qdrant.Vector{s.options.Vector: vector})
+	}
+	return &qdrant.Vectors{VectorsOptions: &qdrant.Vectors_Vector{Vector: vector}}
+}
+
+// pieces cuts a batch into messages, by count and by bytes. What is too large for
+// one goes alone.
+func (s *Store) pieces(out []*outgoing, held *described) [][]*outgoing {
+	most := s.options.BatchPoints
+	if strict := held.strict.UpsertMaxBatchsize; strict != nil {
+		most = int(max(1, min(uint64(most), *strict)))
+	}
+	var pieces [][]*outgoing
+	from, bytes := 0, 0
+	for i, o := range out {
+		if i > from && (i-from >= most || bytes+o.bytes > s.options.BatchBytes) {
+			pieces = append(pieces, out[from:i])
+			from, bytes = i, 0
+		}
+		bytes += o.bytes
+	}
+	return append(pieces, out[from:])
+}
+
+// holding is what the collection has under the ids of a piece.
+type holding map[string]map[string]*qdrant.Value
+
+// checkAll looks at what is held before anything is written: what it refuses, it
+// refuses with nothing done.
+func (s *Store) checkAll(ctx context.Context, pieces [][]*outgoing) ([]holding, error) {
+	out := make([]holding, len(pieces))
+	var refused load.RefusedError
+	for i, piece := range pieces {
+		held, err := repeat(ctx, s, func() (holding, error) { return s.held(ctx, piece) })
+		if err != nil {
+			return nil, s.final(s.classify(err))
+		}
+		var these *load.RefusedError
+		if err := check(piece, held); errors.As(err, &these) {
+			refused.Items = append(refused.Items, these.Items...)
+		}
+		out[i] = held
+	}
+	if refused.Items != nil {
+		return nil, &refused
+	}
+	return out, nil
+}
+
+// held reads what is asked of the points of a piece. Of another writer's points
+// it must be known which fields stand in which layout.
+func (s *Store) held(ctx context.Context, piece []*outgoing) (holding, error) {
+	ids := make([]*qdrant.PointId, len(piece))
+	fields := []string{"record_key", "kind", "workspace"}
+	foreign := false
+	for i, o := range piece {
+		ids[i] = o.id
+		foreign = foreign || load.Foreign(o.Write)
+	}
+	if foreign {
+		fields = append(fields, metadataField)
+		for _, kind := range []string{record.KindMemory, record.KindSolved} {
+			fields = append(fields, record.OwnedMetadata(kind)...)
+		}
+		slices.Sort(fields)
+		fields = slices.Compact(fields)
+	}
+	held, err := s.payloads(ctx, ids, qdrant.NewWithPayloadInclude(fields...))
+	return held, err
+}
+
+func check(piece []*outgoing, held holding) error {
+	writes := make([]load.Write, len(piece))
+	payloads := make(map[string]map[string]any, len(held))
+	for i, o := range piece {
+		writes[i] = o.Write
+		if fields, there := held[o.PointID]; there {
+			payloads[o.PointID] = map[string]any{
+				"record_key": fields["record_key"].GetStringValue(), "kind": fields["kind"].GetStringValue(),
+				"workspace": fields["workspace"].GetStringValue(),
+			}
+		}
+	}
+	return load.CheckHeld(writes, payloads)
+}
+
+// writing is one Write under way.
+type writing struct {
+	store   *Store
+	mu      sync.Mutex
+	refused []load.ItemError
+	code    codes.Code // of the last point that the server refused alone
+}
+
+// large is the size from which ResourceExhausted, without a time to come back, may
+// be about the size of the message.
+const large = 1 << 20
+
+// put writes a piece. before is what was held a moment ago; every further try
+// looks again, since the one before may have been applied.
+func (w *writing) put(ctx context.Context, piece []*outgoing, before holding) error {
+	s := w.store
+	_, err := repeat(ctx, s, func() (struct{}, error) {
+		held := before
+		before = nil
+		if held == nil {
+			var err error
+			if held, err = s.held(ctx, piece); err != nil {
+				return struct{}{}, err
+			}
+			if err := check(piece, held); err != nil {
+				return struct{}{}, err // somebody put another record there meanwhile
+			}
+		}
+		return struct{}{}, s.send(ctx, piece, held)
+	})
+	var failed *callError
+	if !errors.As(err, &failed) || failed.transient() {
+		return s.classify(err)
+	}
+	size := 0
+	for _, o := range piece {
+		size += o.bytes
+	}
+	tooMuch := failed.code == codes.ResourceExhausted && size > large
+	if !failed.refusal() && !tooMuch {
+		return s.final(s.classify(err))
+	}
+	if len(piece) > 1 {
+		half := len(piece) / 2
+		return firstOf(w.put(ctx, piece[:half], nil), func() error { return w.put(ctx, piece[half:], nil) })
+	}
+	reason := load.ReasonServer
+	if tooMuch || failed.code == codes.OutOfRange {
+		reason = load.ReasonTooLarge
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused, w.code = append(w.refused, load.ItemError{Key: piece[0].Key, Reason: reason}), failed.code
+	if len(w.refused) == mostRefused {
+		return s.failed(failed)
+	}
+	return nil
+}
+
+// mostRefused points of one Write are blamed on themselves. Where the server
+// refuses more it is the collection, or this program, and no record must be
+// remembered as bad for it.
+const mostRefused = 16
+
+func firstOf(err error, then func() error) error {
+	if err != nil {
+		return err
+	}
+	return then()
+}
+
+// refusal names what the server refused. Where that is everything, of more than
+// one, it is the collection that is not as it should be.
+func (w *writing) refusal(writes int) error {
+	switch {
+	case len(w.refused) == 0:
+		return nil
+	case len(w.refused) == writes && writes > 1:
+		return w.store.failed(&callError{method: "Upsert", code: w.code})
+	}
+	slices.SortFunc(w.refused, func(a, b load.ItemError) int {
+		if a.Key < b.Key {
+			return -1
+		}
+		return 1
+	})
+	return &load.RefusedError{Items: w.refused, OthersWritten: true}
+}
+
+// send writes a piece once: what is new as points, what is held by its parts.
+func (s *Store) send(ctx context.Context, piece []*outgoing, held holding) error {
+	var added []*qdrant.PointStruct
+	var updated []*outgoing
+	for _, o := range piece {
+		if _, there := held[o.PointID]; there {
+			updated = append(updated, o)
+			continue
+		}
+		added = append(added, &qdrant.PointStruct{Id: o.id, Vectors: o.vectors, Payload: o.fields})
+	}
+	wait := true
+	if len(added) > 0 {
+		_, err := once(ctx, s, "Upsert", func(ctx context.Context) (*qdrant.PointsOperationResponse, error) {
+			return s.client.GetPointsClient().Upsert(ctx, &qdrant.UpsertPoints{CollectionName: s.options.Collection, Wait: &wait, Points: added})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(updated) == 0 {
+		return nil
+	}
+	_, err := once(ctx, s, "UpdateBatch", func(ctx context.Context) (*qdrant.UpdateBatchResponse, error) {
+		return s.client.GetPointsClient().UpdateBatch(ctx, &qdrant.UpdateBatchPoints{
+			CollectionName: s.options.Collection, Wait: &wait, Operations: operations(updated, held),
+		})
+	})
+	var failed *callError
+	if errors.As(err, &failed) && failed.code == codes.NotFound {
+		// A point went meanwhile, or the whole collection: looking again tells.
+		return &callError{method: failed.method, code: codes.Aborted, wait: -1}
+	}
+	return err
+}

@@ -1,0 +1,152 @@
+package qdranttest
+
+import (
+	"context"
+	"slices"
+
+	"github.com/qdrant/go-client/qdrant"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// collection is one, guarded by the server's lock.
+type collection struct {
+	vectors map[string]*qdrant.VectorParams // "" is the one without a name
+	schema  map[string]*qdrant.PayloadSchemaInfo
+	strict  *qdrant.StrictModeConfig
+	points  map[string]*point
+	order   []string // ids in the order of a scroll; nil after an insert or a delete
+}
+
+type collections struct {
+	qdrant.UnimplementedCollectionsServer
+	s *Server
+}
+
+// find is called with the lock held.
+func (s *Server) find(name string) (*collection, error) {
+	c, ok := s.collections[name]
+	if !ok {
+		return nil, status.Errorf(codes.NotFound, "Not found: Collection `%s` doesn't exist!", name)
+	}
+	return c, nil
+}
+
+func (x collections) CollectionExists(_ context.Context, r *qdrant.CollectionExistsRequest) (*qdrant.CollectionExistsResponse, error) {
+	x.s.mu.RLock()
+	defer x.s.mu.RUnlock()
+	_, ok := x.s.collections[r.GetCollectionName()]
+	return &qdrant.CollectionExistsResponse{Result: &qdrant.CollectionExists{Exists: ok}}, nil
+}
+
+func (x collections) Create(_ context.Context, r *qdrant.CreateCollection) (*qdrant.CollectionOperationResponse, error) {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	if _, ok := x.s.collections[r.GetCollectionName()]; ok {
+		return nil, status.Errorf(codes.AlreadyExists, "Collection `%s` already exists!", r.GetCollectionName())
+	}
+	c := &collection{vectors: map[string]*qdrant.VectorParams{}, schema: map[string]*qdrant.PayloadSchemaInfo{},
+		strict: r.GetStrictModeConfig(), points: map[string]*point{}}
+	if p := r.GetVectorsConfig().GetParams(); p != nil {
+		c.vectors[""] = p
+	}
+	for name, p := range r.GetVectorsConfig().GetParamsMap().GetMap() {
+		c.vectors[name] = p
+	}
+	for name, p := range c.vectors {
+		if p.GetSize() < 1 || p.GetSize() > 65536 {
+			return nil, status.Errorf(codes.InvalidArgument, "size of vector %q", name)
+		}
+	}
+	x.s.collections[r.GetCollectionName()] = c
+	return &qdrant.CollectionOperationResponse{Result: true}, nil
+}
+
+func (x collections) Get(_ context.Context, r *qdrant.GetCollectionInfoRequest) (*qdrant.GetCollectionInfoResponse, error) {
+	x.s.mu.RLock()
+	defer x.s.mu.RUnlock()
+	c, err := x.s.find(r.GetCollectionName())
+	if err != nil {
+		return nil, err
+	}
+	vectors := &qdrant.VectorsConfig{Config: &qdrant.VectorsConfig_ParamsMap{ParamsMap: &qdrant.VectorParamsMap{Map: c.vectors}}}
+	if p, ok := c.vectors[""]; ok {
+		vectors = &qdrant.VectorsConfig{Config: &qdrant.VectorsConfig_Params{Params: p}}
+	}
+	count := uint64(len(c.points))
+	return &qdrant.GetCollectionInfoResponse{Result: &qdrant.CollectionInfo{
+		Status: qdrant.CollectionStatus_Green, PointsCount: &count, PayloadSchema: c.schema,
+		Config: &qdrant.CollectionConfig{Params: &qdrant.CollectionParams{VectorsConfig: vectors}, StrictModeConfig: c.strict},
+	}}, nil
+}
+
+func (x collections) List(context.Context, *qdrant.ListCollectionsRequest) (*qdrant.ListCollectionsResponse, error) {
+	x.s.mu.RLock()
+	defer x.s.mu.RUnlock()
+	var out []*qdrant.CollectionDescription
+	for name := range x.s.collections {
+		out = append(out, &qdrant.CollectionDescription{Name: name})
+	}
+	slices.SortFunc(out, func(a, b *qdrant.CollectionDescription) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return &qdrant.ListCollectionsResponse{Collections: out}, nil
+}
+
+func (x collections) Update(_ context.Context, r *qdrant.UpdateCollection) (*qdrant.CollectionOperationResponse, error) {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	c, err := x.s.find(r.GetCollectionName())
+	if err != nil {
+		return nil, err
+	}
+	if r.GetStrictModeConfig() != nil {
+		c.strict = r.GetStrictModeConfig()
+	}
+	return &qdrant.CollectionOperationResponse{Result: true}, nil
+}
+
+func (x collections) Delete(_ context.Context, r *qdrant.DeleteCollection) (*qdrant.CollectionOperationResponse, error) {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	_, ok := x.s.collections[r.GetCollectionName()]
+	delete(x.s.collections, r.GetCollectionName())
+	return &qdrant.CollectionOperationResponse{Result: ok}, nil
+}
+
+func (x points) CreateFieldIndex(_ context.Context, r *qdrant.CreateFieldIndexCollection) (*qdrant.PointsOperationResponse, error) {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	c, err := x.s.find(r.GetCollectionName())
+	if err != nil {
+		return nil, err
+	}
+	kind := qdrant.PayloadSchemaType_UnknownType
+	switch r.GetFieldType() {
+	case qdrant.FieldType_FieldTypeKeyword:
+		kind = qdrant.PayloadSchemaType_Keyword
+	case qdrant.FieldType_FieldTypeInteger:
+		kind = qdrant.PayloadSchemaType_Integer
+	}
+	c.schema[r.GetFieldName()] = &qdrant.PayloadSchemaInfo{DataType: kind}
+	return done(), nil
+}
+
+func done() *qdrant.PointsOperationResponse {
+	return &qdrant.PointsOperationResponse{Result: &qdrant.UpdateResult{Status: qdrant.UpdateStatus_Completed}}
+}
+
+// strictly is the strict mode of a collection where it is on, or nothing.
+func (c *collection) strictly() *qdrant.StrictModeConfig {
+	if c.strict.GetEnabled() {
+		return c.strict
+	}
+	return &qdrant.StrictModeConfig{}
+}
+
+func strictly(what string) error {
+	return status.Errorf(codes.InvalidArgument, "Bad request: Strict mode: %s", what)
+}
