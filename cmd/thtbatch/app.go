@@ -54,9 +54,13 @@ func commonFlags() []cli.Flag {
 	}
 }
 
-// settingFlags are the common flags that are settings, by the setting's key.
+// settingFlags are the flags that are settings, by the setting's key. Only
+// commands that touch the index take --collection.
 func settingFlags() map[string]string {
-	return map[string]string{"artifacts.dir": "artifacts", "state.dir": "state", "log.level": "log-level", "lang": "lang"}
+	return map[string]string{
+		"artifacts.dir": "artifacts", "state.dir": "state", "log.level": "log-level", "lang": "lang",
+		"index.collection": "collection",
+	}
 }
 
 // call is one command line being carried out.

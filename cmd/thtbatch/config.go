@@ -237,7 +237,7 @@ func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!
 // configurations are committed, copied and pasted.
 func looksSecret(key string) bool {
 	key = strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(key))
-	for _, part := range []string{"apikey", "secret", "password", "token", "credential"} {
+	for _, part := range []string{"key", "secret", "password", "token", "credential"} {
 		if strings.HasSuffix(key, part) {
 			return true
 		}

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"math"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/thtbatch/thtbatch/internal/jobs"
 	"github.com/thtbatch/thtbatch/internal/record"
@@ -38,8 +39,14 @@ func defaults() jobs.Settings {
 		StateDir: "state", Workspace: "default", AcceptDegraded: []string{}, ReopenScope: "downstream",
 		WithdrawalType: "decision_withdrawn", ReopeningType: "phase_reopened", Phases: defaultPhases(),
 		CandidatesCap: 5, SolvedStatuses: []string{"finalized"}, ContentTemplate: record.DefaultTemplate(),
-		IndexStore: "local", IndexLayout: string(record.Flat), IndexBatch: 512, IndexBatchBytes: 3_000_000,
-		EmbedProvider: "lexical", EmbedDimensions: 1024, EmbedCache: "auto",
+		Index: jobs.IndexSettings{
+			Store: "local", Layout: string(record.Flat), BatchBytes: 3_000_000,
+			URL: "http://localhost:6334", Collection: "thtbatch", Timeout: 30 * time.Second, Tries: 6, Streams: 2,
+		},
+		Embed: jobs.EmbedSettings{
+			Provider: "lexical", Cache: "auto", Normalise: true, Truncate: "refuse",
+			Batch: 32, BatchTokens: 16_000, Timeout: 2 * time.Minute, Tries: 6,
+		},
 		QuarantineExcerpt: "masked", PublishKeep: 3, LogLevel: "info", ServeTimezone: "Local", ServeJobs: []jobs.ServeEntry{},
 	}
 }
@@ -56,7 +63,7 @@ func defaultPhases() map[string]int {
 
 // settings is the table. Its order is the order of the file that init writes.
 func settings() []setting {
-	return []setting{
+	return slices.Concat([]setting{
 		{key: "lang", doc: "Language of what is said to people: it or en. Empty: from LC_ALL, LC_MESSAGES, LANG.",
 			at: func(s *jobs.Settings) value { return word{to: &s.Lang, among: []string{"", "it", "en"}} }},
 
@@ -104,29 +111,7 @@ func settings() []setting {
 			at: func(s *jobs.Settings) value {
 				return list{to: &s.ContentTemplate, check: isTemplate, shape: "[\"{type}: {subject}\", …]"}
 			}},
-
-		{key: "index.store", doc: "Where vectors are kept: local, a file in state.dir.",
-			at: func(s *jobs.Settings) value { return word{to: &s.IndexStore, among: []string{"local"}} }},
-		{key: "index.layout", doc: "Metadata beside the other fields of a record (flat) or in an object (nested).",
-			at: func(s *jobs.Settings) value {
-				return word{to: &s.IndexLayout, among: []string{string(record.Flat), string(record.Nested)}}
-			}},
-		{key: "index.adopt_as", doc: "The embed_space that records of another writer, which name none, were embedded in. Empty: unknown, they are left alone.",
-			at: func(s *jobs.Settings) value { return word{to: &s.IndexAdoptAs} }},
-		{key: "index.batch", doc: "Records in one batch, 1 to 1000.",
-			at: func(s *jobs.Settings) value { return number{&s.IndexBatch, 1, 1000} }},
-		{key: "index.batch_bytes", doc: "Bytes of text in one batch.",
-			at: func(s *jobs.Settings) value { return number{&s.IndexBatchBytes, 1, math.MaxInt32} }},
-
-		{key: "embed.provider", doc: "What makes vectors: lexical, which is built in.",
-			at: func(s *jobs.Settings) value { return word{to: &s.EmbedProvider, among: []string{"lexical"}} }},
-		{key: "embed.dimensions", doc: "Length of a vector. An index holds one length: for another, delete the index first.",
-			at: func(s *jobs.Settings) value { return number{&s.EmbedDimensions, 1, 65536} }},
-		{key: "embed.cache", doc: "Keep vectors by text: on, off, or auto (on where making them costs something).",
-			at: func(s *jobs.Settings) value { return word{to: &s.EmbedCache, among: []string{"auto", "on", "off"}} }},
-		{key: "embed.allow_remote", doc: "Allow an embedder that is not on this machine or a private address.",
-			at: func(s *jobs.Settings) value { return truth{&s.EmbedAllowRemote} }},
-
+	}, indexSettings(), embedSettings(), []setting{
 		{key: "quarantine.excerpt", doc: "Of a quarantined line show digits and string values masked (masked) or as they are (full).",
 			at: func(s *jobs.Settings) value {
 				return word{to: &s.QuarantineExcerpt, among: []string{"masked", "full"}}
@@ -153,5 +138,5 @@ func settings() []setting {
 			}},
 		{key: "serve.jobs", doc: "What serve runs: a list of {name: nightly, cron: \"30 2 * * *\", args: [backfill]}.",
 			at: func(s *jobs.Settings) value { return schedule{&s.ServeJobs} }},
-	}
+	})
 }

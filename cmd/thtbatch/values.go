@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -144,6 +145,23 @@ func (v size) get() any {
 	at := slices.IndexFunc(units, func(u sizeUnit) bool { return *v.to%u.bytes == 0 })
 	return strconv.FormatInt(*v.to/units[at].bytes, 10) + units[at].name
 }
+
+// duration is a time of at least a millisecond, with its unit.
+type duration struct{ to *time.Duration }
+
+func (v duration) accepts() string { return "500ms|30s|2m|…" }
+
+func (v duration) text(s string) bool {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < time.Millisecond || d > 24*time.Hour {
+		return false
+	}
+	*v.to = d
+	return true
+}
+
+func (v duration) node(n *yaml.Node) bool { return scalar(n, v.text) }
+func (v duration) get() any               { return v.to.String() }
 
 // list is a list of texts. In the environment it is separated by commas, or
 // written as a YAML (or JSON) list when an item holds a comma.
@@ -299,6 +317,12 @@ func cutSuffixFold(s, suffix string) (string, bool) {
 		return s, false
 	}
 	return s[:at], true
+}
+
+// isURL accepts the address of a server, without a name and password in it.
+func isURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil
 }
 
 func isFilled(s string) bool { return strings.TrimSpace(s) != "" }

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type backfillOptions struct {
 	Session                                         string
 	Only                                            string
 	DryRun, AcceptGone, RetryFailed, Rescan, Strict bool
+	AcceptModel                                     bool
 	Accept                                          acceptFlag
 	Wait                                            time.Duration
 }
@@ -52,10 +54,11 @@ func backfill() Job {
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the plan and stop: nothing is embedded, loaded or published", Destination: &o.DryRun},
 			&cli.GenericFlag{Name: "accept-degraded", Usage: "use degraded sessions, all or those named: --accept-degraded[=`ID`,...]", Value: &o.Accept},
 			&cli.BoolFlag{Name: "accept-gone", Usage: "go on although many sessions, or all registry records, are gone", Destination: &o.AcceptGone},
+			&cli.BoolFlag{Name: "accept-model", Usage: "go on with a model that changed behind its name", Destination: &o.AcceptModel},
 			&cli.BoolFlag{Name: "retry-failed", Usage: "try again what was refused before", Destination: &o.RetryFailed},
 			&cli.BoolFlag{Name: "rescan", Usage: "read every file, whatever its size and times say", Destination: &o.Rescan},
 			&cli.BoolFlag{Name: "strict", Usage: "exit 3 when something was withheld or quarantined", Destination: &o.Strict},
-			waitFlag(&o.Wait),
+			waitFlag(&o.Wait), collectionFlag(),
 		},
 		Run: func(ctx context.Context, e *Env, _ []string) error {
 			if err := o.validate(); err != nil {
@@ -64,6 +67,11 @@ func backfill() Job {
 			return e.runBackfill(ctx, o)
 		},
 	}
+}
+
+// collectionFlag stands for a setting: the command line reads it as that.
+func collectionFlag() cli.Flag {
+	return &cli.StringFlag{Name: "collection", Usage: "use the index in the collection `NAME`"}
 }
 
 func waitFlag(wait *time.Duration) cli.Flag {
@@ -111,6 +119,7 @@ func (r *recorded) backfill(ctx context.Context, o backfillOptions) (outcome, er
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, closeEmbedder(embedder)) }()
 	if err := r.openWarehouse(ctx); err != nil {
 		return nil, err
 	}
@@ -134,7 +143,7 @@ func (r *recorded) backfill(ctx context.Context, o backfillOptions) (outcome, er
 				return nil, err
 			}
 		}
-		err := r.apply(ctx, embedder, builder)
+		err := r.apply(ctx, embedder, builder, o.AcceptModel)
 		// What was written before an error is recorded all the same.
 		settled := r.db.Settle(context.WithoutCancel(ctx), r.env.Settings.Workspace, r.env.Now())
 		if err := firstError(err, settled); err != nil {
@@ -154,6 +163,9 @@ func (r *recorded) total() {
 
 // verdict is nil for a run with nothing to report.
 func (r *recorded) verdict(strict bool) error {
+	if r.waiting > 0 {
+		return fault.New(fault.Partial, "embedder_waits", "count", r.waiting, "failed", r.run.Failed-r.waiting).Because(r.down)
+	}
 	if r.run.Failed > 0 {
 		return fault.New(fault.Partial, "partial", "count", r.run.Failed)
 	}

@@ -8,10 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/thtbatch/thtbatch/internal/duck"
 	"github.com/thtbatch/thtbatch/internal/extract"
 	"github.com/thtbatch/thtbatch/internal/fault"
-	"github.com/thtbatch/thtbatch/internal/load/local"
 	"github.com/thtbatch/thtbatch/internal/publish"
 	"github.com/thtbatch/thtbatch/internal/report"
 	"github.com/thtbatch/thtbatch/internal/state"
@@ -26,6 +27,8 @@ type finding struct {
 	// Message is the sentence, for people; in JSON it is English.
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
+	// Beside compares two points of the index, field by field.
+	Beside []besideRow `json:"beside,omitempty"`
 }
 
 // checked is the document of doctor.
@@ -43,7 +46,8 @@ const (
 func doctor() Job {
 	return Job{
 		Name: "doctor", Usage: "look at everything a run needs, and change nothing",
-		Run: func(ctx context.Context, e *Env, _ []string) error { return e.runDoctor(ctx) },
+		Flags: []cli.Flag{collectionFlag()},
+		Run:   func(ctx context.Context, e *Env, _ []string) error { return e.runDoctor(ctx) },
 	}
 }
 
@@ -55,7 +59,12 @@ func (e *Env) runDoctor(ctx context.Context) error {
 	known := d.state()
 	d.artifacts(ctx, known)
 	d.publication(ctx)
-	d.index(ctx)
+	if embedder := d.embedder(ctx); embedder != nil {
+		d.index(ctx, embedder)
+		if err := closeEmbedder(embedder); err != nil {
+			d.bad(err)
+		}
+	}
 	if e.JSON {
 		return firstError(d.worst, report.Document(e.Stdout, checked{d.findings, report.NewError(d.worst)}))
 	}
@@ -68,6 +77,9 @@ func (e *Env) runDoctor(ctx context.Context) error {
 			if _, err := fmt.Fprintf(e.Stdout, "      %s\n", f.Hint); err != nil {
 				return err
 			}
+		}
+		if err := writeBeside(e.Stdout, e.Words, f.Beside); err != nil {
+			return err
 		}
 	}
 	return d.worst
@@ -194,43 +206,5 @@ func (d *diagnosis) publication(ctx context.Context) {
 	d.say(levelOK, "doctor_published", "path", current)
 	if err := published.Close(); err != nil {
 		d.bad(err)
-	}
-}
-
-// index looks at the copy that searches read: the index itself may be in use.
-func (d *diagnosis) index(ctx context.Context) {
-	embedder, err := d.env.newEmbedder()
-	if err != nil {
-		d.bad(err)
-		return
-	}
-	d.say(levelOK, "doctor_space", "space", embedder.Space())
-	if d.dir == nil {
-		return
-	}
-	o := d.env.duckOptions(d.dir.SearchCopy())
-	o.ReadOnly = true
-	store, err := local.Open(ctx, o)
-	if errors.Is(err, fs.ErrNotExist) {
-		d.say(levelNote, "doctor_no_index", "path", d.dir.SearchCopy())
-		return
-	}
-	if err != nil {
-		d.bad(fault.New(fault.Failed, "store_unreadable", "path", d.dir.SearchCopy()).Because(err))
-		return
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			d.bad(err)
-		}
-	}()
-	info, err := store.Info(ctx)
-	if err != nil {
-		d.bad(err)
-		return
-	}
-	d.say(levelOK, "doctor_index", "path", d.dir.SearchCopy(), "count", info.Points, "dimensions", info.Dimensions)
-	if info.Exists && info.Dimensions != embedder.Dimensions() {
-		d.bad(fault.New(fault.Usage, "dimension_differs", "path", d.dir.Index(), "held", info.Dimensions, "wanted", embedder.Dimensions()))
 	}
 }

@@ -5,48 +5,18 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/thtbatch/thtbatch/internal/embed"
-	"github.com/thtbatch/thtbatch/internal/embed/lexical"
 	"github.com/thtbatch/thtbatch/internal/fault"
 	"github.com/thtbatch/thtbatch/internal/load"
-	"github.com/thtbatch/thtbatch/internal/load/local"
 	"github.com/thtbatch/thtbatch/internal/plan"
 	"github.com/thtbatch/thtbatch/internal/record"
 	"github.com/thtbatch/thtbatch/internal/report"
 	"github.com/thtbatch/thtbatch/internal/warehouse"
 )
-
-// newEmbedder makes the embedder of the configuration.
-func (e *Env) newEmbedder() (embed.Embedder, error) {
-	if e.Settings.EmbedProvider != "lexical" {
-		return nil, fault.New(fault.Usage, "embedder_unknown", "provider", e.Settings.EmbedProvider)
-	}
-	embedder, err := lexical.New(e.Settings.EmbedDimensions)
-	if err != nil {
-		return nil, fault.New(fault.Usage, "embedder_refused", "provider", "lexical").Because(err)
-	}
-	return embedder, nil
-}
-
-// withCache wraps the embedder in the cache of the state directory, where the
-// configuration or the cost of the model says so. The caller closes what is
-// returned second.
-func (r *recorded) withCache(ctx context.Context, inner embed.Embedder) (embed.Embedder, *embed.Cache, error) {
-	mode := r.env.Settings.EmbedCache
-	if mode == "off" || (mode == "auto" && !embed.Costly(inner.Space())) {
-		return inner, nil, nil
-	}
-	cache, err := embed.OpenCache(ctx, r.env.duckOptions(r.dir.Cache()), r.env.Now)
-	if err != nil {
-		return nil, nil, fault.New(fault.Failed, "cache_unusable", "path", r.dir.Cache()).Because(err)
-	}
-	return embed.Cached(inner, cache), cache, nil
-}
 
 func (e *Env) builder() (record.Builder, error) {
 	template, err := record.ParseTemplate(e.Settings.ContentTemplate)
@@ -54,19 +24,7 @@ func (e *Env) builder() (record.Builder, error) {
 		return record.Builder{}, fault.New(fault.Usage, "config_bad_value", "key", "memory.content_template",
 			"value", "…", "expected", "known fields in braces").Because(err)
 	}
-	return record.Builder{Workspace: e.Settings.Workspace, Layout: record.Layout(e.Settings.IndexLayout), Template: template}, nil
-}
-
-// openStore opens the index for writing.
-func (r *recorded) openStore(ctx context.Context) (load.Store, error) {
-	if err := os.MkdirAll(filepath.Dir(r.dir.Index()), 0o700); err != nil {
-		return nil, err
-	}
-	store, err := local.Open(ctx, r.env.duckOptions(r.dir.Index()))
-	if err != nil {
-		return nil, fault.New(fault.Failed, "store_unreadable", "path", r.dir.Index()).Because(err)
-	}
-	return store, nil
+	return record.Builder{Workspace: e.Settings.Workspace, Layout: record.Layout(e.Settings.Index.Layout), Template: template}, nil
 }
 
 // derive computes what depends on what was scanned.
@@ -116,7 +74,7 @@ func (r *recorded) plan(ctx context.Context, embedder embed.Embedder, scope ware
 			return fault.New(fault.Guard, "other_workspace", "count", n, "key", key, "owner", owner, "workspace", r.env.Settings.Workspace)
 		}
 		counts, err = r.db.Plan(ctx, r.run.RunID, scope, warehouse.Target{
-			Workspace: r.env.Settings.Workspace, Space: embedder.Space(), AdoptAs: r.env.Settings.IndexAdoptAs,
+			Workspace: r.env.Settings.Workspace, Space: embedder.Space(), AdoptAs: r.env.Settings.Index.AdoptAs,
 			SameDimensions: !info.Exists || info.Dimensions == embedder.Dimensions(),
 		})
 		return err
@@ -143,9 +101,14 @@ func (r *recorded) refusals() ([]warehouse.Refusal, error) {
 	return out, nil
 }
 
+// readIndex takes what the index holds into the plan. An index that is a file
+// and was never written is not made for it.
 func (r *recorded) readIndex(ctx context.Context) (info load.Info, err error) {
-	if _, err := os.Stat(r.dir.Index()); errors.Is(err, fs.ErrNotExist) {
-		return load.Info{}, nil
+	r.summary.Index = r.place()
+	if !r.env.served() {
+		if _, err := os.Stat(r.dir.Index()); errors.Is(err, fs.ErrNotExist) {
+			return load.Info{}, nil
+		}
 	}
 	store, err := r.openStore(ctx)
 	if err != nil {

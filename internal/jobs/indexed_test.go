@@ -27,7 +27,7 @@ type prepared struct {
 
 func prepare(t *testing.T, d *desk) *prepared {
 	t.Helper()
-	embedder, err := lexical.New(d.settings.EmbedDimensions)
+	embedder, err := lexical.New(d.settings.Embed.Dimensions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func (p *prepared) builder(t *testing.T) record.Builder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return record.Builder{Workspace: p.d.settings.Workspace, Layout: record.Layout(p.d.settings.IndexLayout), Template: template}
+	return record.Builder{Workspace: p.d.settings.Workspace, Layout: record.Layout(p.d.settings.Index.Layout), Template: template}
 }
 
 // memory is the payload that a run would write for a concept of the registry.
@@ -72,7 +72,7 @@ func (p *prepared) put(id string, payload, changed map[string]any) string {
 	if id == "" {
 		id = record.PointID(key)
 	}
-	vector := make([]float32, p.d.settings.EmbedDimensions)
+	vector := make([]float32, p.d.settings.Embed.Dimensions)
 	vector[len(p.writes)%len(vector)] = 3
 	p.writes = append(p.writes, load.Write{PointID: id, Key: key, Vector: vector, Payload: payload})
 	return id
@@ -97,7 +97,7 @@ func (p *prepared) write(t *testing.T, statements ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Prepare(t.Context(), p.d.settings.EmbedDimensions); err != nil {
+	if err := store.Prepare(t.Context(), p.d.settings.Embed.Dimensions); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Write(t.Context(), p.writes); err != nil {

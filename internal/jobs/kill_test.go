@@ -29,7 +29,7 @@ type nights struct {
 func newNights(t *testing.T) *nights {
 	t.Helper()
 	d := cleanDesk(t, 60)
-	d.settings.IndexBatch = 8 // many batches
+	d.settings.Index.Batch = 8 // many batches
 	for i := 0; i < 60; i += 7 {
 		d.session(t, sessionID(i), degraded(solved("select 0")))
 	}

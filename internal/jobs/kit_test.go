@@ -46,8 +46,15 @@ func newDesk(t *testing.T) *desk {
 			"memory_promoted": 8, "memory_promotion_declined": 8,
 		},
 		CandidatesCap: 5, SolvedStatuses: []string{"finalized"}, ContentTemplate: record.DefaultTemplate(),
-		IndexStore: "local", IndexLayout: string(record.Flat), IndexBatch: 128, IndexBatchBytes: 3_000_000,
-		EmbedProvider: "lexical", EmbedDimensions: dimensions, EmbedCache: "auto", QuarantineExcerpt: "masked", PublishKeep: 3,
+		Index: jobs.IndexSettings{
+			Store: "local", Layout: string(record.Flat), Batch: 128, BatchBytes: 3_000_000,
+			Collection: "test", Timeout: time.Minute, Tries: 6, Streams: 2,
+		},
+		Embed: jobs.EmbedSettings{
+			Provider: "lexical", Dimensions: dimensions, Cache: "auto", Normalise: true, Truncate: "refuse",
+			Batch: 32, BatchTokens: 16_000, Timeout: time.Minute, Tries: 1,
+		},
+		QuarantineExcerpt: "masked", PublishKeep: 3,
 	}}
 }
 

@@ -61,7 +61,7 @@ func newPlanned(t *testing.T) *planned {
 	p.write(t, legacy("memory:mem-0010", "table_promoted"), kindOf(record.PointID("evidence:1"), "evidence"))
 	d.retract(t, "retract", "memory:mem-0009", "memory:mem-0091", "memory:mem-0013", "memory:mem-0001", "nothing:of-ours")
 	d.retract(t, "restore", "memory:mem-0001")
-	d.settings.IndexAdoptAs = p.space
+	d.settings.Index.AdoptAs = p.space
 	p.want = map[string]string{
 		"memory:mem-0001": "insert", "memory:mem-0002": "adopt", "memory:mem-0003": "foreign", "memory:mem-0004": "reembed",
 		"memory:mem-0005": "update", "memory:mem-0006": "repayload", "memory:mem-0007": "unchanged", "memory:mem-0008": "unchanged+twin",
@@ -228,7 +228,7 @@ func TestVectorsOfUnknownModelsAreForeign(t *testing.T) {
 	t.Parallel()
 	p := newPlanned(t)
 	for _, adoptAs := range []string{"", "ollama/some;dim=64;norm=l2;trunc=none;prefix="} {
-		p.d.settings.IndexAdoptAs = adoptAs
+		p.d.settings.Index.AdoptAs = adoptAs
 		got := rowsOf(t, p.d.run(t, fault.Done, "backfill", "--dry-run").summary)
 		for _, key := range []string{"memory:mem-0002", "memory:mem-0003"} {
 			if got[key] != "foreign" {
@@ -243,7 +243,7 @@ func TestIndexOfAnotherDimensionIsRefused(t *testing.T) {
 	t.Parallel()
 	p := newPlanned(t)
 	index := filesOf(t, p.d.state("index"))
-	p.d.settings.EmbedDimensions = 2 * dimensions
+	p.d.settings.Embed.Dimensions = 2 * dimensions
 	out := p.d.run(t, fault.Usage, "backfill")
 	if idOf(out.err) != "dimension_differs" || pathOf(out.err) != p.d.state("index", "local.duckdb") {
 		t.Errorf("%v", out.err)

@@ -42,7 +42,11 @@ func (r *recorded) publish(ctx context.Context, all bool, outcome error) error {
 	})
 }
 
+// publishIndex copies an index that is a file; a server is read where it is.
 func (r *recorded) publishIndex(ctx context.Context) error {
+	if r.env.served() {
+		return nil
+	}
 	current, err := local.Current(r.dir.Index(), r.dir.SearchCopy())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was ever written to the index

@@ -30,7 +30,11 @@ type recorded struct {
 	progress *report.Progress
 	// retryFailed leaves what was refused before out of the plan.
 	retryFailed bool
-	// mu guards run and summary while a batch has workers.
+	// down is why the embedder does not answer, and waiting how many records wait
+	// for a vector because of it.
+	down    error
+	waiting int
+	// mu guards run, summary and waiting while a batch has workers.
 	mu sync.Mutex
 }
 

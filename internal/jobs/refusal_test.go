@@ -27,7 +27,7 @@ func (d *desk) holds(t *testing.T, key string) bool {
 func TestRefusedRecordIsWithheldUntilItChanges(t *testing.T) {
 	t.Parallel()
 	d := cleanDesk(t, 6)
-	d.settings.IndexBatch = 3
+	d.settings.Index.Batch = 3
 	d.session(t, "odd", solved("select 1"))
 	d.ask(t, "odd", "???")
 	d.settings.QuarantineExcerpt = "full" // of no importance here

@@ -45,6 +45,7 @@ func search() Job {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "session", Usage: "leave out what the session `ID` has decided on", Destination: &o.Session},
 			&cli.IntFlag{Name: "top", Usage: "show at most `N`", Value: 5, Destination: &o.Top},
+			collectionFlag(),
 		},
 		Run: func(ctx context.Context, e *Env, args []string) error {
 			if o.Top < 1 {

@@ -19,7 +19,7 @@ import (
 func searchDesk(t *testing.T) *desk {
 	t.Helper()
 	d := newDesk(t)
-	d.settings.EmbedDimensions = 2048 // no two words meet
+	d.settings.Embed.Dimensions = 2048 // no two words meet
 	var lines []string
 	filler := ""
 	for i := range 40 {
@@ -185,7 +185,7 @@ func TestReadersWorkWhileEverythingIsHeld(t *testing.T) {
 func TestReadersWorkWhileAJobRuns(t *testing.T) {
 	t.Parallel()
 	d := searchDesk(t)
-	d.settings.IndexBatch = 4
+	d.settings.Index.Batch = 4
 	d.run(t, fault.Done, "backfill")
 	views := d.views(t)
 	d.settings.ContentTemplate = []string{"{subject}", "{detail}"} // all Memory is embedded anew

@@ -1,5 +1,7 @@
 package jobs
 
+import "time"
+
 // Settings are the values of the configuration, resolved (flag over
 // environment over file over default) and checked. Directories are ready to be
 // opened: relative ones were joined to what they are relative to.
@@ -23,15 +25,8 @@ type Settings struct {
 	CandidatesCap     int
 	SolvedStatuses    []string
 	ContentTemplate   []string // lines for record.ParseTemplate
-	IndexStore        string
-	IndexLayout       string // flat or nested
-	IndexAdoptAs      string
-	IndexBatch        int // records, 1..1000
-	IndexBatchBytes   int
-	EmbedProvider     string
-	EmbedDimensions   int
-	EmbedCache        string // auto, on or off
-	EmbedAllowRemote  bool
+	Index             IndexSettings
+	Embed             EmbedSettings
 	QuarantineExcerpt string // masked or full
 	PublishDir        string
 	PublishKeep       int
@@ -41,6 +36,50 @@ type Settings struct {
 	LogLevel          string // debug, info, warn or error
 	ServeTimezone     string
 	ServeJobs         []ServeEntry
+}
+
+// IndexSettings say where vectors are kept, and how they are written.
+type IndexSettings struct {
+	Store   string // local or qdrant
+	Layout  string // flat or nested
+	AdoptAs string // an embed_space, or empty
+
+	Batch      int // records, 1..1000; 0: as many as suit the store
+	BatchBytes int
+
+	// Of a server.
+	URL, Collection, Vector string
+	KeyFile, DeleteKeyFile  string // empty: keys come from the environment, or there are none
+	Timeout                 time.Duration
+	Tries                   int // of a call
+	Streams                 int // batches under way at once, 1..8
+}
+
+// EmbedSettings say what makes vectors.
+type EmbedSettings struct {
+	Provider   string // lexical, ollama, openai or onnx
+	Model      string
+	Revision   string // told apart from the same name without it
+	Dimensions int    // 0: what the provider has by itself
+	Cache      string // auto, on or off
+
+	DocumentPrefix, QueryPrefix string
+	Normalise                   bool
+	Truncate                    string // refuse, server or head:N
+	Batch, BatchTokens          int    // of one request
+	Concurrency                 int    // requests at once; 0: what suits the provider
+
+	// Of a server.
+	URL, KeyFile      string
+	AllowRemote       bool
+	SendDimensions    bool
+	RequestsPerMinute int // 0: as fast as it goes
+	Timeout           time.Duration
+	Tries             int // of a request
+
+	// Of onnx.
+	ModelDir, Library string
+	Threads           int // 0: what the machine has
 }
 
 // ServeEntry is one line of the schedule: an argument vector, without the

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,7 +27,7 @@ func solvedIndex() Job {
 	var o solvedIndexOptions
 	return Job{
 		Name: "solved-index", Usage: "index the solved pair of one session, whatever its status", ArgsUsage: "SESSION", Args: 1, Writes: true,
-		Flags: []cli.Flag{waitFlag(&o.Wait)},
+		Flags: []cli.Flag{waitFlag(&o.Wait), collectionFlag()},
 		Run: func(ctx context.Context, e *Env, args []string) error {
 			return e.runSolvedIndex(ctx, args[0], o)
 		},
@@ -38,7 +39,7 @@ func (e *Env) runSolvedIndex(ctx context.Context, session string, o solvedIndexO
 		return err
 	}
 	written := 0
-	err := e.record(ctx, "solved-index", o.Wait, func(ctx context.Context, r *recorded) error {
+	err := e.record(ctx, "solved-index", o.Wait, func(ctx context.Context, r *recorded) (err error) {
 		builder, err := e.builder()
 		if err != nil {
 			return err
@@ -47,6 +48,7 @@ func (e *Env) runSolvedIndex(ctx context.Context, session string, o solvedIndexO
 		if err != nil {
 			return err
 		}
+		defer func() { err = errors.Join(err, closeEmbedder(embedder)) }()
 		if err := r.openWarehouse(ctx); err != nil {
 			return err
 		}
@@ -66,10 +68,13 @@ func (e *Env) runSolvedIndex(ctx context.Context, session string, o solvedIndexO
 		if err := pairFault(session, counts, r.summary.WithheldReasons); err != nil {
 			return err
 		}
-		err = r.apply(ctx, embedder, builder)
+		err = r.apply(ctx, embedder, builder, false)
 		settled := r.db.Settle(context.WithoutCancel(ctx), e.Settings.Workspace, e.Now())
 		if err := firstError(err, settled); err != nil {
 			return err
+		}
+		if r.waiting > 0 {
+			return r.down
 		}
 		if r.run.Failed > 0 {
 			return fault.New(fault.Input, "no_solved_pair", "session", session, "reason", r.summary.Failures[0].Reason)

@@ -27,7 +27,7 @@ func solvedSearch() Job {
 	var top int
 	return Job{
 		Name: "solved-search", Usage: "find solved questions that are near a question", ArgsUsage: "QUESTION", Args: 1,
-		Flags: []cli.Flag{&cli.IntFlag{Name: "top", Usage: "show at most `N`", Value: 3, Destination: &top}},
+		Flags: []cli.Flag{&cli.IntFlag{Name: "top", Usage: "show at most `N`", Value: 3, Destination: &top}, collectionFlag()},
 		Run: func(ctx context.Context, e *Env, args []string) error {
 			if top < 1 {
 				return fault.New(fault.Usage, "flag_value", "flag", "--top", "value", top, "expected", ">= 1")

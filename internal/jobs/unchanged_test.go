@@ -143,7 +143,7 @@ func TestChangedSettingReadsNoLedger(t *testing.T) {
 		{"memory.content_template", func(d *desk) {
 			d.settings.ContentTemplate = []string{"{subject}", "about {detail}", "tables: {tables}"}
 		}, []string{"memories"}, "updated"},
-		{"index.layout", func(d *desk) { d.settings.IndexLayout = "nested" }, nil, "repayloaded"},
+		{"index.layout", func(d *desk) { d.settings.Index.Layout = "nested" }, nil, "repayloaded"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := base.elsewhere(t)
