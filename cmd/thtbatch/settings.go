@@ -41,11 +41,11 @@ func defaults() jobs.Settings {
 		CandidatesCap: 5, SolvedStatuses: []string{"finalized"}, ContentTemplate: record.DefaultTemplate(),
 		Index: jobs.IndexSettings{
 			Store: "local", Layout: string(record.Flat), BatchBytes: 3_000_000,
-			URL: "http://localhost:6334", Collection: "thtbatch", Timeout: 30 * time.Second, Tries: 6, Streams: 2,
+			URL: "http://localhost:6334", Collection: "thtbatch", Timeout: 30 * time.Second, Tries: 6, Pause: 500 * time.Millisecond, Streams: 2,
 		},
 		Embed: jobs.EmbedSettings{
 			Provider: "lexical", Cache: "auto", Normalise: true, Truncate: "refuse",
-			Batch: 32, BatchTokens: 16_000, Timeout: 2 * time.Minute, Tries: 6,
+			Batch: 32, BatchTokens: 16_000, Timeout: 2 * time.Minute, Tries: 6, Pause: 500 * time.Millisecond,
 		},
 		QuarantineExcerpt: "masked", PublishKeep: 3, LogLevel: "info", ServeTimezone: "Local", ServeJobs: []jobs.ServeEntry{},
 	}

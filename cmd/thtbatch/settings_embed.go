@@ -58,6 +58,8 @@ func embedSettings() []setting {
 			at: func(s *jobs.Settings) value { return duration{&s.Embed.Timeout} }},
 		{key: "embed.tries", doc: "ollama, openai: how often a request is tried, with growing pauses, before the server counts as down.",
 			at: func(s *jobs.Settings) value { return number{&s.Embed.Tries, 1, 100} }},
+		{key: "embed.pause", doc: "ollama, openai: the pause before the second try; each further one is longer.",
+			at: func(s *jobs.Settings) value { return duration{&s.Embed.Pause} }},
 
 		{key: "embed.model_dir", doc: "onnx: the directory with model.onnx and tokenizer.json.", dir: true,
 			at: func(s *jobs.Settings) value { return word{to: &s.Embed.ModelDir} }},

@@ -42,6 +42,8 @@ func indexSettings() []setting {
 			at: func(s *jobs.Settings) value { return duration{&s.Index.Timeout} }},
 		{key: "index.tries", doc: "qdrant: how often a call is tried, with growing pauses, before the run fails.",
 			at: func(s *jobs.Settings) value { return number{&s.Index.Tries, 1, 100} }},
+		{key: "index.pause", doc: "qdrant: the pause before the second try; each further one is longer.",
+			at: func(s *jobs.Settings) value { return duration{&s.Index.Pause} }},
 		{key: "index.streams", doc: "qdrant: batches that are written at once, 1 to 8.",
 			at: func(s *jobs.Settings) value { return number{&s.Index.Streams, 1, 8} }},
 	}

@@ -69,7 +69,7 @@ func (e *Env) newServedEmbedder() (embed.Embedder, error) {
 		URL: url, Key: key, AllowRemote: s.AllowRemote, Model: s.Model, Revision: s.Revision,
 		Dimensions: s.Dimensions, SendDimensions: s.SendDimensions,
 		DocumentPrefix: s.DocumentPrefix, QueryPrefix: s.QueryPrefix, Normalise: s.Normalise, Truncate: s.Truncate,
-		BatchCount: s.Batch, BatchTokens: s.BatchTokens, RequestsPerMinute: s.RequestsPerMinute, Timeout: s.Timeout, Tries: s.Tries, Log: e.Log,
+		BatchCount: s.Batch, BatchTokens: s.BatchTokens, RequestsPerMinute: s.RequestsPerMinute, Timeout: s.Timeout, Tries: s.Tries, Pause: s.Pause, Log: e.Log,
 	}
 	if s.Provider == providerOllama {
 		return ollama.New(o)

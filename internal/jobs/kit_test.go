@@ -30,6 +30,7 @@ type desk struct {
 	settings jobs.Settings
 	now      func() time.Time
 	log      io.Writer
+	env      map[string]string
 }
 
 func newDesk(t *testing.T) *desk {
@@ -48,11 +49,11 @@ func newDesk(t *testing.T) *desk {
 		CandidatesCap: 5, SolvedStatuses: []string{"finalized"}, ContentTemplate: record.DefaultTemplate(),
 		Index: jobs.IndexSettings{
 			Store: "local", Layout: string(record.Flat), Batch: 128, BatchBytes: 3_000_000,
-			Collection: "test", Timeout: time.Minute, Tries: 6, Streams: 2,
+			Collection: "test", Timeout: time.Minute, Tries: 6, Pause: time.Microsecond, Streams: 2,
 		},
 		Embed: jobs.EmbedSettings{
 			Provider: "lexical", Dimensions: dimensions, Cache: "auto", Normalise: true, Truncate: "refuse",
-			Batch: 32, BatchTokens: 16_000, Timeout: time.Minute, Tries: 1,
+			Batch: 32, BatchTokens: 16_000, Timeout: time.Minute, Tries: 1, Pause: time.Microsecond,
 		},
 		QuarantineExcerpt: "masked", PublishKeep: 3,
 	}}
@@ -98,7 +99,7 @@ func (d *desk) carryOut(ctx context.Context, argv ...string) outcome {
 	env := &jobs.Env{
 		Settings: d.settings, Log: slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Now: d.now, Stdout: &stdout, Stderr: io.Discard, JSON: true, Words: words.For(words.English),
-		Getenv: func(string) string { return "" },
+		Getenv: func(name string) string { return d.env[name] },
 	}
 	app := &cli.App{
 		Name: "thtbatch", Writer: io.Discard, ErrWriter: io.Discard, HideHelp: true, ExitErrHandler: func(*cli.Context, error) {},

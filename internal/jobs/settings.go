@@ -51,8 +51,9 @@ type IndexSettings struct {
 	URL, Collection, Vector string
 	KeyFile, DeleteKeyFile  string // empty: keys come from the environment, or there are none
 	Timeout                 time.Duration
-	Tries                   int // of a call
-	Streams                 int // batches under way at once, 1..8
+	Tries                   int           // of a call
+	Pause                   time.Duration // before the second one
+	Streams                 int           // batches under way at once, 1..8
 }
 
 // EmbedSettings say what makes vectors.
@@ -75,7 +76,8 @@ type EmbedSettings struct {
 	SendDimensions    bool
 	RequestsPerMinute int // 0: as fast as it goes
 	Timeout           time.Duration
-	Tries             int // of a request
+	Tries             int           // of a request
+	Pause             time.Duration // before the second one
 
 	// Of onnx.
 	ModelDir, Library string

@@ -99,7 +99,7 @@ func (e *Env) openServer(ctx context.Context) (load.Store, error) {
 	}
 	store, err := qdrant.Open(ctx, qdrant.Options{
 		URL: s.URL, Key: key, Collection: s.Collection, Vector: s.Vector, BatchPoints: e.batchSize(), BatchBytes: s.BatchBytes,
-		Timeout: s.Timeout, Tries: s.Tries, Log: e.Log,
+		Timeout: s.Timeout, Tries: s.Tries, Pause: s.Pause, Log: e.Log,
 	})
 	if err != nil {
 		return nil, err
