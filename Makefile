@@ -15,11 +15,12 @@ PACKAGES    := ./...
 TIMEOUT     := 20m
 FUZZTIME    := 30s
 SESSIONS    := 100000
+RECORDS     := 100000
 
 # Pinned, and run from the module cache: nothing is installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help tools build demo test bench bench-go bench-whole lint format vet staticcheck fuzz cover clean
+.PHONY: help tools build demo test bench bench-go bench-whole bench-load lint format vet staticcheck fuzz cover clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,7 +43,7 @@ demo: build ## run the nightly job on the sample in testdata and show what happe
 test: tools ## run every test with the race detector
 	CGO_ENABLED=1 go test -race $(GOFLAGS_ALL) -count=1 -timeout $(TIMEOUT) $(PACKAGES)
 
-bench: bench-go bench-whole ## run every benchmark once, and whole runs on SESSIONS (100000) sessions
+bench: bench-go bench-whole bench-load ## run every benchmark once, whole runs on SESSIONS (100000) sessions, and a load of RECORDS (100000)
 
 bench-go: tools
 	CGO_ENABLED=1 go test $(GOFLAGS_ALL) -run '^$$' -bench . -benchtime 1x -timeout 60m $(PACKAGES)
@@ -51,6 +52,11 @@ bench-go: tools
 bench-whole: build
 	CGO_ENABLED=1 go build $(GOFLAGS_ALL) -o bin/bench ./internal/bench
 	bin/bench -program bin/thtbatch -sessions $(SESSIONS)
+
+# Loading an index on a server that is in the benchmark's own process.
+bench-load: build
+	CGO_ENABLED=1 go build $(GOFLAGS_ALL) -o bin/bench ./internal/bench
+	bin/bench -program bin/thtbatch -records $(RECORDS)
 
 lint: tools format vet staticcheck ## check formatting, vet, staticcheck
 

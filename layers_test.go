@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 	"sql":             {},
 
 	// A program of its own, run by make bench.
-	"internal/bench":        {"internal/sample", "internal/load/qdranttest"},
+	"internal/bench":        {"internal/sample", "internal/load/qdranttest", "internal/embed", "internal/embed/lexical", "internal/record"},
 	"internal/sample":       {},
 	"internal/sample/model": {},
 	"":                      {},

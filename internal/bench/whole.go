@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/thtbatch/thtbatch/internal/sample"
@@ -25,7 +25,10 @@ const changedSessions = 100
 type cost struct {
 	CPU, Wall time.Duration
 	Peak      int64 // bytes
-	summary   summary
+	// PeakIn is the largest memory seen in each stage, of a process that logs them
+	// at level debug.
+	PeakIn  map[string]int64
+	summary summary
 }
 
 // summary is what bench reads of the program's own report.
@@ -35,6 +38,7 @@ type summary struct {
 	}
 	BytesRead int64 `json:"bytes_read"`
 	Decisions int64
+	Embedded  int
 	Phases    []struct {
 		Name string
 		CPU  float64 `json:"cpu_seconds"`
@@ -116,21 +120,37 @@ func measure(o options) (err error) {
 
 func ratio(a, b time.Duration) float64 { return a.Seconds() / b.Seconds() }
 
-// spend runs a process and returns what it cost.
-func spend(program string, args ...string) (cost, error) {
-	cmd := exec.Command(program, args...)
+// spend runs a process and returns what it cost. The process is started by
+// another, small one: the largest memory of a process is counted from before it
+// becomes the program, when it still is a copy of the one that starts it.
+func spend(program string, args ...string) (c cost, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return c, err
+	}
+	bill, err := os.CreateTemp("", "thtbatch-bench-bill-")
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, bill.Close(), os.Remove(bill.Name())) }()
+	cmd := exec.Command(self, append([]string{"spend", program}, args...)...)
 	cmd.Stderr = os.Stderr
-	began := time.Now()
+	cmd.ExtraFiles = []*os.File{bill}
 	out, err := cmd.Output()
 	if err != nil {
-		return cost{}, err
+		return c, err
 	}
-	c := cost{Wall: time.Since(began), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		c.Peak = usage.Maxrss * 1024
+	if _, err := bill.Seek(0, io.SeekStart); err != nil {
+		return c, err
+	}
+	if err := json.NewDecoder(bill).Decode(&c); err != nil {
+		return c, err
 	}
 	if json.Valid(out) {
 		return c, json.Unmarshal(out, &c.summary)
 	}
 	return c, nil
 }
+
+// billFile is the descriptor on which a small process writes what its child cost.
+const billFile = 3

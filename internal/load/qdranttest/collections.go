@@ -2,6 +2,7 @@ package qdranttest
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/qdrant/go-client/qdrant"
@@ -15,7 +16,60 @@ type collection struct {
 	schema  map[string]*qdrant.PayloadSchemaInfo
 	strict  *qdrant.StrictModeConfig
 	points  map[string]*point
-	order   []string // ids in the order of a scroll; nil after an insert or a delete
+	order   []string                     // ids in the order of a scroll; nil after an insert or a delete
+	keys    map[string]map[string]*point // points by record_key, as the real one's index has them
+}
+
+// keyField is the one field whose index is more than a name here: every batch asks
+// for it.
+const keyField = "record_key"
+
+func (c *collection) remember(p *point) {
+	key := p.payload[keyField].GetStringValue()
+	if c.keys[key] == nil {
+		c.keys[key] = map[string]*point{}
+	}
+	c.keys[key][p.text] = p
+}
+
+func (c *collection) forget(p *point) {
+	key := p.payload[keyField].GetStringValue()
+	if delete(c.keys[key], p.text); len(c.keys[key]) == 0 {
+		delete(c.keys, key)
+	}
+}
+
+// lay gives a point another payload.
+func (c *collection) lay(p *point, payload map[string]*qdrant.Value) {
+	c.forget(p)
+	p.payload = payload
+	c.remember(p)
+}
+
+func (c *collection) drop(id string) {
+	if p, there := c.points[id]; there {
+		c.forget(p)
+		delete(c.points, id)
+		c.order = nil
+	}
+}
+
+// candidates are the ids, in order, among which all that match a filter are.
+func (c *collection) candidates(f *qdrant.Filter) []string {
+	for _, condition := range f.GetMust() {
+		keywords := condition.GetField().GetMatch().GetKeywords().GetStrings()
+		if condition.GetField().GetKey() != keyField || keywords == nil {
+			continue
+		}
+		found := map[string]bool{}
+		for _, key := range keywords {
+			for id := range c.keys[key] {
+				found[id] = true
+			}
+		}
+		return slices.SortedFunc(maps.Keys(found), byID)
+	}
+	return c.ordered()
 }
 
 type collections struct {
@@ -46,7 +100,7 @@ func (x collections) Create(_ context.Context, r *qdrant.CreateCollection) (*qdr
 		return nil, status.Errorf(codes.AlreadyExists, "Collection `%s` already exists!", r.GetCollectionName())
 	}
 	c := &collection{vectors: map[string]*qdrant.VectorParams{}, schema: map[string]*qdrant.PayloadSchemaInfo{},
-		strict: r.GetStrictModeConfig(), points: map[string]*point{}}
+		strict: r.GetStrictModeConfig(), points: map[string]*point{}, keys: map[string]map[string]*point{}}
 	if p := r.GetVectorsConfig().GetParams(); p != nil {
 		c.vectors[""] = p
 	}

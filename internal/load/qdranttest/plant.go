@@ -102,9 +102,8 @@ func (s *Server) Remove(collection string, ids ...string) {
 	defer s.mu.Unlock()
 	if c := s.collections[collection]; c != nil {
 		for _, id := range ids {
-			delete(c.points, id)
+			c.drop(id)
 		}
-		c.order = nil
 	}
 }
 

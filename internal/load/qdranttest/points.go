@@ -14,6 +14,7 @@ import (
 
 type point struct {
 	id      *qdrant.PointId
+	text    string // the id
 	payload map[string]*qdrant.Value
 	vectors map[string][]float32
 }
@@ -59,7 +60,7 @@ func (x points) upsert(c *collection, given []*qdrant.PointStruct) error {
 		if err != nil {
 			return err
 		}
-		p := &point{id: g.GetId(), payload: g.GetPayload()}
+		p := &point{id: g.GetId(), text: id, payload: g.GetPayload()}
 		if p.vectors, err = c.read(g.GetVectors(), true); err != nil {
 			return err
 		}
@@ -69,10 +70,14 @@ func (x points) upsert(c *collection, given []*qdrant.PointStruct) error {
 		added[id] = p
 	}
 	for id, p := range added {
-		if _, there := c.points[id]; !there {
+		old, there := c.points[id]
+		if there {
+			c.forget(old)
+		} else {
 			c.order = nil
 		}
 		c.points[id] = p
+		c.remember(p)
 	}
 	x.s.count(func(n *Counts) { n.Upserted += len(added) })
 	return nil
@@ -196,10 +201,10 @@ func (x points) setPayload(c *collection, selector *qdrant.PointsSelector, paylo
 	}
 	for _, p := range found {
 		if key == "" {
-			p.payload = laid(p.payload, payload)
+			c.lay(p, laid(p.payload, payload))
 			continue
 		}
-		p.payload = below(p.payload, strings.Split(key, "."), payload)
+		c.lay(p, below(p.payload, strings.Split(key, "."), payload))
 	}
 	x.s.count(func(n *Counts) { n.Updated += len(found) })
 	return nil
@@ -234,7 +239,7 @@ func (x points) OverwritePayload(_ context.Context, r *qdrant.SetPayloadPoints) 
 	return x.change(r.GetCollectionName(), func(c *collection) error {
 		found, err := c.selected(r.GetPointsSelector())
 		for _, p := range found {
-			p.payload = laid(nil, r.GetPayload())
+			c.lay(p, laid(nil, r.GetPayload()))
 		}
 		return err
 	})
@@ -250,7 +255,7 @@ func (x points) deletePayload(c *collection, selector *qdrant.PointsSelector, ke
 	found, err := c.selected(selector)
 	for _, p := range found {
 		for _, key := range keys {
-			p.payload = cut(p.payload, strings.Split(key, "."))
+			c.lay(p, cut(p.payload, strings.Split(key, ".")))
 		}
 	}
 	return err
@@ -314,16 +319,15 @@ func (x points) deletePoints(c *collection, selector *qdrant.PointsSelector) err
 		if err != nil {
 			return err
 		}
-		delete(c.points, text)
+		c.drop(text)
 	}
 	if f := selector.GetFilter(); f != nil {
 		for id, p := range c.points {
 			if matches(p, f) {
-				delete(c.points, id)
+				c.drop(id)
 			}
 		}
 	}
-	c.order = nil
 	return nil
 }
 

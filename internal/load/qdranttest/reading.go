@@ -122,7 +122,7 @@ func (x points) Scroll(_ context.Context, r *qdrant.ScrollPoints) (*qdrant.Scrol
 		return nil, err
 	}
 	from := 0
-	ids := c.ordered()
+	ids := c.candidates(r.GetFilter())
 	if r.GetOffset() != nil {
 		offset, err := idText(r.GetOffset())
 		if err != nil {
