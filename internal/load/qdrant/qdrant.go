@@ -105,7 +105,7 @@ func connect(o Options) (*qdrant.Client, error) {
 	}
 	port := 6334
 	if u.Port() != "" {
-		if port, err = strconv.Atoi(u.Port()); err != nil {
+		if port, err = strconv.Atoi(u.Port()); err != nil || port < 1 || port > 65535 {
 			return nil, fault.New(fault.Usage, "store_url")
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/qdrant/go-client/qdrant"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/thtbatch/thtbatch/internal/load"
 	"github.com/thtbatch/thtbatch/internal/record"
@@ -80,9 +79,9 @@ func (s *Store) prepared(writes []load.Write) ([]*outgoing, error) {
 		if w.Vector != nil {
 			o.vectors = s.vectors(unit(w.Vector))
 		}
-		o.bytes = proto.Size(&qdrant.PointStruct{Id: id, Vectors: o.vectors, Payload: o.fields}) + 512
+		o.bytes = 512 + 4*len(w.Vector) + sizeOf(w.Payload)
 		if load.Foreign(w) {
-			o.bytes += proto.Size(&qdrant.Struct{Fields: o.fields}) // it may be set in both layouts
+			o.bytes += sizeOf(w.Payload) // it may be set in both layouts
 		}
 		out[i] = o
 	}
@@ -90,6 +89,30 @@ func (s *Store) prepared(writes []load.Write) ([]*outgoing, error) {
 		return nil, &refused
 	}
 	return out, nil
+}
+
+// sizeOf is about what a value takes in a message, and never less: a name or a
+// value has at most five bytes before it, and may stand in three messages.
+func sizeOf(v any) int {
+	const around = 24
+	n := around
+	switch v := v.(type) {
+	case string:
+		n += len(v)
+	case []string:
+		for _, s := range v {
+			n += around + len(s)
+		}
+	case []any:
+		for _, item := range v {
+			n += sizeOf(item)
+		}
+	case map[string]any:
+		for name, item := range v {
+			n += around + len(name) + sizeOf(item)
+		}
+	}
+	return n
 }
 
 // vectors writes a vector in the older of two ways, which all servers from 1.12 on

@@ -129,7 +129,7 @@ func (x collections) Get(_ context.Context, r *qdrant.GetCollectionInfoRequest) 
 	}
 	count := uint64(len(c.points))
 	return &qdrant.GetCollectionInfoResponse{Result: &qdrant.CollectionInfo{
-		Status: qdrant.CollectionStatus_Green, PointsCount: &count, PayloadSchema: c.schema,
+		Status: qdrant.CollectionStatus_Green, PointsCount: &count, PayloadSchema: maps.Clone(c.schema),
 		Config: &qdrant.CollectionConfig{Params: &qdrant.CollectionParams{VectorsConfig: vectors}, StrictModeConfig: c.strict},
 	}}, nil
 }
