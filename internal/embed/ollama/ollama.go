@@ -4,9 +4,7 @@
 package ollama
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 
 	"github.com/thtbatch/thtbatch/internal/embed/server"
@@ -37,15 +35,23 @@ func (wire) Request(m server.Model, texts []string) any {
 // Decode reads the vectors, which stand in the order of the texts.
 func (wire) Decode(reply []byte, texts int) ([][]float32, error) {
 	var r struct {
-		Embeddings [][]float32 `json:"embeddings"`
+		Embeddings *[]server.Vector `json:"embeddings"`
 	}
-	if err := json.Unmarshal(reply, &r); err != nil {
-		return nil, errors.New("not the JSON of /api/embed")
+	if err := server.ReadJSON(reply, &r); err != nil {
+		return nil, err
 	}
-	if len(r.Embeddings) != texts {
-		return nil, fmt.Errorf("%d vectors for %d texts", len(r.Embeddings), texts)
+	if r.Embeddings == nil {
+		return nil, errors.New("no embeddings in the reply")
 	}
-	return r.Embeddings, nil
+	vectors := *r.Embeddings
+	if len(vectors) != texts {
+		return nil, &server.CountError{Held: len(vectors), Wanted: texts}
+	}
+	out := make([][]float32, texts)
+	for i, v := range vectors {
+		out[i] = v
+	}
+	return out, nil
 }
 
 func (wire) Fetch(model string) string { return "ollama pull " + model }

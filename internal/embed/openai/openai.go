@@ -5,7 +5,6 @@
 package openai
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -46,33 +45,37 @@ func (wire) Endpoint(base *url.URL) *url.URL {
 type request struct {
 	Model      string   `json:"model"`
 	Input      []string `json:"input"`
+	Encoding   string   `json:"encoding_format"`
 	Dimensions int      `json:"dimensions,omitempty"`
 }
 
 // Request has no word about cutting: the format knows none.
 func (wire) Request(m server.Model, texts []string) any {
-	return request{Model: m.Name, Input: texts, Dimensions: m.Dimensions}
-}
-
-type vector struct {
-	Index     *int            `json:"index"`
-	Embedding json.RawMessage `json:"embedding"`
+	return request{Model: m.Name, Input: texts, Encoding: "float", Dimensions: m.Dimensions}
 }
 
 // Decode puts the vectors in the order of their index, as numbers or as base64
-// of little-endian float32. Where a server names no index they stand in order.
+// of little-endian float32, which some servers send whatever they are asked for.
+// Where a server names no index they stand in order.
 func (wire) Decode(reply []byte, texts int) ([][]float32, error) {
 	var r struct {
-		Data []vector `json:"data"`
+		Data *[]struct {
+			Index     *int   `json:"index"`
+			Embedding vector `json:"embedding"`
+		} `json:"data"`
 	}
-	if err := json.Unmarshal(reply, &r); err != nil {
-		return nil, errors.New("not the JSON of /v1/embeddings")
+	if err := server.ReadJSON(reply, &r); err != nil {
+		return nil, err
 	}
-	if len(r.Data) != texts {
-		return nil, fmt.Errorf("%d vectors for %d texts", len(r.Data), texts)
+	if r.Data == nil {
+		return nil, errors.New("no data in the reply")
+	}
+	data := *r.Data
+	if len(data) != texts {
+		return nil, &server.CountError{Held: len(data), Wanted: texts}
 	}
 	out, seen := make([][]float32, texts), make([]bool, texts)
-	for place, v := range r.Data {
+	for place, v := range data {
 		at := place
 		if v.Index != nil {
 			at = *v.Index
@@ -80,36 +83,29 @@ func (wire) Decode(reply []byte, texts int) ([][]float32, error) {
 		if at < 0 || at >= texts || seen[at] {
 			return nil, fmt.Errorf("index %d among %d vectors, or twice", at, texts)
 		}
-		seen[at] = true
-		var err error
-		if out[at], err = numbers(v.Embedding); err != nil {
-			return nil, fmt.Errorf("vector %d: %w", at, err)
-		}
+		out[at], seen[at] = v.Embedding, true
 	}
 	return out, nil
 }
 
-func numbers(raw json.RawMessage) ([]float32, error) {
-	if len(raw) == 0 || raw[0] != '"' {
-		var v []float32
-		if err := json.Unmarshal(raw, &v); err != nil {
-			return nil, errors.New("not a list of numbers")
-		}
-		return v, nil
+// vector is numbers or base64.
+type vector []float32
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *vector) UnmarshalJSON(text []byte) error {
+	if len(text) == 0 || text[0] != '"' {
+		return (*server.Vector)(v).UnmarshalJSON(text)
 	}
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return nil, errors.New("not a text")
+	var packed []byte // encoding/json keeps bytes as base64
+	if err := json.Unmarshal(text, &packed); err != nil || len(packed)%4 != 0 {
+		return errors.New("not base64 of float32")
 	}
-	packed, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(packed)%4 != 0 {
-		return nil, errors.New("not base64 of float32")
+	out := make(vector, len(packed)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(packed[4*i:]))
 	}
-	v := make([]float32, len(packed)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(packed[4*i:]))
-	}
-	return v, nil
+	*v = out
+	return nil
 }
 
 func (wire) Fetch(string) string { return "" }

@@ -7,17 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/thtbatch/thtbatch/internal/embed"
 	"github.com/thtbatch/thtbatch/internal/fault"
 )
 
@@ -28,25 +23,23 @@ var ErrUnavailable = errors.New("the embedding server does not answer")
 // refusal is a reply that says something about the texts of a request, and would
 // be the same again.
 type refusal struct {
-	status int
-	code   string
-	failed bool // the server failed on it, again and again
+	seen   error  // status and code, or the count of vectors
+	reason string // of a text that is refused alone
 }
 
-func (r *refusal) Error() string { return statusText(r.status, r.code) }
+func (r *refusal) Error() string { return r.seen.Error() }
 
-func statusText(status int, code string) string {
-	if code == "" {
-		return fmt.Sprintf("status %d", status)
-	}
-	return fmt.Sprintf("status %d, %s", status, code)
+// The reason of a refusal also tells its kind.
+func (r *refusal) failed() bool  { return r.reason == embed.ReasonServerFails }
+func (r *refusal) missing() bool { return r.reason == embed.ReasonMissing }
+
+// transient is what may be otherwise the next time.
+type transient struct {
+	seen error
+	busy bool // the server answers, and asks to come later
 }
 
-// unavailable is the fault of a server that does not answer.
-func (e *Embedder) unavailable(cause error) error {
-	return fault.New(fault.Failed, "embedder_unreachable", "provider", e.provider, "path", e.endpoint).
-		Because(&noAnswer{cause})
-}
+func (t *transient) Error() string { return t.seen.Error() }
 
 // noAnswer is ErrUnavailable with what was seen last.
 type noAnswer struct{ last error }
@@ -54,31 +47,55 @@ type noAnswer struct{ last error }
 func (n *noAnswer) Error() string        { return n.last.Error() }
 func (n *noAnswer) Is(target error) bool { return target == ErrUnavailable }
 
+// unavailable is the fault of a server that does not answer.
+func (e *Embedder) unavailable(seen error) error {
+	return fault.New(fault.Failed, "embedder_unreachable", "provider", e.provider, "path", e.endpoint).
+		Because(&noAnswer{seen})
+}
+
+func (e *Embedder) unreadable(err error) error {
+	return fault.New(fault.Failed, "embedder_reply", "provider", e.provider, "path", e.endpoint).Because(err)
+}
+
+// Tries of a request beyond which it is given up. A server that is busy says
+// that it is there, which is worth more patience than silence.
+const (
+	failedTries  = 3 // where the server answers 500
+	busyPatience = 3 // times Options.Tries, where it is busy
+)
+
 // request sends texts, again and again where that may help. hasty asks once of
-// a server that fails.
+// a server that fails. Errors: *refusal, faults, and the end of ctx.
 func (e *Embedder) request(ctx context.Context, texts []string, hasty bool) ([][]float32, error) {
-	model := Model{Name: e.options.Model, Cut: e.options.Truncate == ServerCut}
-	if e.options.SendDimensions {
-		model.Dimensions = e.options.Dimensions
-	}
-	body, err := json.Marshal(e.wire.Request(model, texts))
+	body, err := e.body(texts)
 	if err != nil {
-		return nil, fmt.Errorf("embed: write the request: %w", err)
+		return nil, err
 	}
 	pace := backoff.NewExponentialBackOff()
-	pace.InitialInterval, pace.MaxInterval = e.options.Pause, 60*e.options.Pause
-	failures := 0
+	pace.InitialInterval, pace.MaxInterval, pace.Multiplier = e.options.Pause, 60*e.options.Pause, 2
+	failed, busy, silent := 0, 0, 0
 	vectors, err := backoff.Retry(ctx, func() ([][]float32, error) {
 		vectors, err := e.once(ctx, body, len(texts))
 		var r *refusal
-		if errors.As(err, &r) && r.failed {
-			if failures++; hasty || failures == 3 {
-				return nil, backoff.Permanent(r)
-			}
+		var t *transient
+		last := false
+		switch {
+		case errors.As(err, &r):
+			failed++
+			last = hasty || failed == failedTries
+		case errors.As(err, &t) && t.busy:
+			busy++
+			last = busy == busyPatience*e.options.Tries
+		case errors.As(err, &t):
+			silent++
+			last = silent == e.options.Tries
+		}
+		if last {
+			return nil, backoff.Permanent(err)
 		}
 		return vectors, err
-	}, backoff.WithBackOff(pace), backoff.WithMaxTries(uint(e.options.Tries)), backoff.WithNotify(func(err error, wait time.Duration) {
-		e.options.Log.Debug("the embedder is asked again", "path", e.endpoint, "wait", wait, "reason", lastOf(err))
+	}, backoff.WithBackOff(pace), backoff.WithMaxElapsedTime(e.options.Patience), backoff.WithNotify(func(err error, wait time.Duration) {
+		e.options.Log.Debug("the embedder is asked again", "path", e.endpoint, "wait", wait, "reason", err)
 	}))
 	if err == nil {
 		return vectors, nil
@@ -86,48 +103,40 @@ func (e *Embedder) request(ctx context.Context, texts []string, hasty bool) ([][
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	var permanent *backoff.PermanentError
-	if errors.As(err, &permanent) {
-		err = permanent.Err
-	}
-	var r *refusal
-	var classified *fault.Error
-	if errors.As(err, &r) || errors.As(err, &classified) {
-		return nil, err
-	}
-	return nil, e.unavailable(lastOf(err))
-}
-
-// lastOf is an error without the address that url.Error repeats.
-func lastOf(err error) error {
 	var t *transient
 	if errors.As(err, &t) {
-		err = t.cause
+		return nil, e.unavailable(t.seen)
 	}
-	var at *url.Error
-	if errors.As(err, &at) {
-		err = at.Err
-	}
-	return err
+	return nil, err
 }
 
-// transient is what may be otherwise the next time.
-type transient struct{ cause error }
+// body writes a request. Characters of HTML stay as they are, which keeps the
+// size of what is sent what encodedLen says.
+func (e *Embedder) body(texts []string) ([]byte, error) {
+	model := Model{Name: e.options.Model, Cut: e.options.Truncate == ServerCut}
+	if e.options.SendDimensions {
+		model.Dimensions = e.options.Dimensions
+	}
+	var out bytes.Buffer
+	writer := json.NewEncoder(&out)
+	writer.SetEscapeHTML(false)
+	if err := writer.Encode(e.wire.Request(model, texts)); err != nil {
+		return nil, fmt.Errorf("embed: write the request: %w", err)
+	}
+	return out.Bytes(), nil
+}
 
-func (t *transient) Error() string { return t.cause.Error() }
-func (t *transient) Unwrap() error { return t.cause }
-
-// once sends a request one time. Errors: *transient, *refusal (one that failed is
-// worth another try), and final faults.
+// once sends a request one time. What is not to be tried again is permanent.
 func (e *Embedder) once(ctx context.Context, body []byte, texts int) ([][]float32, error) {
 	if err := e.limit.Wait(ctx); err != nil {
-		return nil, backoff.Permanent(err)
+		// The context ends before the next request is due, or has ended.
+		return nil, backoff.Permanent(fmt.Errorf("embed: wait for the next request: %w", context.DeadlineExceeded))
 	}
 	bounded, cancel := context.WithTimeout(ctx, e.options.Timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(bounded, http.MethodPost, e.endpoint, bytes.NewReader(body))
 	if err != nil {
-		return nil, backoff.Permanent(err)
+		return nil, backoff.Permanent(fmt.Errorf("embed: make a request of %s: %w", e.endpoint, err))
 	}
 	r.Header.Set("Content-Type", "application/json")
 	if e.options.Key != "" {
@@ -139,154 +148,38 @@ func (e *Embedder) once(ctx context.Context, body []byte, texts int) ([][]float3
 		if errors.As(err, &forbidden) {
 			return nil, backoff.Permanent(forbidden)
 		}
-		return nil, &transient{err}
+		return nil, &transient{seen: connectionTrouble(err)}
 	}
 	defer func() { _ = reply.Body.Close() }()
 	if reply.StatusCode != http.StatusOK {
 		return nil, e.refused(reply)
 	}
-	most := int64(texts)*int64(e.options.Dimensions+16_384)*32 + 1<<20
-	text, err := io.ReadAll(io.LimitReader(reply.Body, most+1))
+	return e.read(reply.Body, texts)
+}
+
+// read takes the vectors of a reply. It is bounded by what the configured
+// dimension can need, with room to tell that it is another one.
+func (e *Embedder) read(body io.Reader, texts int) ([][]float32, error) {
+	most := int64(texts)*int64(e.options.Dimensions)*32 + 8<<20
+	text, err := io.ReadAll(io.LimitReader(body, most+1))
 	if err != nil {
-		return nil, &transient{err} // half a reply
+		return nil, &transient{seen: connectionTrouble(err)} // half a reply
 	}
 	if int64(len(text)) > most {
 		return nil, backoff.Permanent(e.unreadable(errors.New("the reply is too long")))
 	}
 	vectors, err := e.wire.Decode(text, texts)
-	if err != nil {
+	var count *CountError
+	switch {
+	case errors.As(err, &count):
+		return nil, backoff.Permanent(&refusal{seen: count, reason: embed.ReasonMissing})
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, &transient{seen: err}
+	case err != nil:
 		return nil, backoff.Permanent(e.unreadable(err))
 	}
 	if err := e.check(vectors); err != nil {
 		return nil, backoff.Permanent(err)
 	}
 	return vectors, nil
-}
-
-func (e *Embedder) unreadable(err error) error {
-	return fault.New(fault.Failed, "embedder_reply", "provider", e.provider, "path", e.endpoint).Because(err)
-}
-
-// refused says what a status other than 200 means.
-func (e *Embedder) refused(reply *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(reply.Body, 64<<10)) // what cannot be read has no code
-	code := ErrorCode(text)
-	seen := errors.New(statusText(reply.StatusCode, code))
-	switch reply.StatusCode {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		return backoff.Permanent(&refusal{status: reply.StatusCode, code: code})
-	case http.StatusInternalServerError:
-		return &refusal{status: reply.StatusCode, code: code, failed: true}
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return backoff.Permanent(fault.New(fault.Credential, "embedder_denied", "provider", e.provider, "path", e.endpoint).Because(seen))
-	case http.StatusNotFound:
-		return backoff.Permanent(fault.New(fault.Usage, "embedder_model_missing",
-			"provider", e.provider, "path", e.endpoint, "model", e.options.Model, "fetch", e.wire.Fetch(e.options.Model)).Because(seen))
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		if wait, ok := retryAfter(reply.Header.Get("Retry-After"), time.Now()); ok {
-			return errors.Join(&transient{seen}, &backoff.RetryAfterError{Duration: wait})
-		}
-		return &transient{seen}
-	case http.StatusRequestTimeout, http.StatusFailedDependency, http.StatusTooEarly, http.StatusBadGateway, http.StatusGatewayTimeout:
-		return &transient{seen}
-	}
-	return backoff.Permanent(fault.New(fault.Failed, "embedder_refused", "provider", e.provider, "path", e.endpoint).Because(seen))
-}
-
-// retryAfter reads the header Retry-After: seconds, or a date of HTTP.
-func retryAfter(text string, now time.Time) (time.Duration, bool) {
-	if seconds, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && seconds >= 0 && seconds <= 24*3600 {
-		return time.Duration(seconds) * time.Second, true
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, at.Sub(now)), true
-	}
-	return 0, false
-}
-
-// ErrorCode is the code in the body of an error, which has one of three shapes:
-// an object "error" with a code or a type, a text "error", or the two beside the
-// message. Only what looks like an identifier is one.
-func ErrorCode(body []byte) string {
-	var flat struct {
-		Error json.RawMessage `json:"error"`
-		Code  any             `json:"code"`
-		Type  any             `json:"type"`
-		Kind  any             `json:"error_type"`
-	}
-	if json.Unmarshal(body, &flat) != nil {
-		return ""
-	}
-	var inner struct {
-		Code any `json:"code"`
-		Type any `json:"type"`
-	}
-	_ = json.Unmarshal(flat.Error, &inner) // a text has none
-	for _, v := range []any{inner.Code, inner.Type, flat.Code, flat.Type, flat.Kind} {
-		if s, ok := v.(string); ok && identifier(s) {
-			return s
-		}
-	}
-	return ""
-}
-
-func identifier(s string) bool {
-	if s == "" || len(s) > 40 {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.') {
-			return false
-		}
-	}
-	return true
-}
-
-// checkURL parses the address, and refuses a key that would travel in the open.
-func checkURL(o Options) (*url.URL, error) {
-	u, err := url.Parse(o.URL)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fault.New(fault.Usage, "embedder_url")
-	}
-	if o.Key != "" && u.Scheme == "http" && u.Hostname() != "localhost" {
-		if ip, err := netip.ParseAddr(u.Hostname()); err != nil || !ip.Unmap().IsLoopback() {
-			return nil, fault.New(fault.Usage, "embedder_plain_key", "path", u.Scheme+"://"+u.Host)
-		}
-	}
-	return u, nil
-}
-
-// newClient makes a client that connects only where it may. It is the address
-// of the connection that is looked at: a name may lead anywhere.
-func newClient(o Options, base *url.URL) *http.Client {
-	plainKey := o.Key != "" && base.Scheme == "http"
-	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
-	dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return err
-		}
-		ip := at.Addr().Unmap()
-		switch {
-		case ip.IsLoopback():
-			return nil
-		case plainKey:
-			return fault.New(fault.Usage, "embedder_plain_key", "path", base.Scheme+"://"+base.Host)
-		case o.AllowRemote, ip.IsPrivate(), ip.IsLinkLocalUnicast():
-			return nil
-		}
-		return fault.New(fault.Usage, "embedder_remote", "path", base.Scheme+"://"+base.Host)
-	}
-	transport := &http.Transport{
-		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16,
-		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 30 * time.Second,
-	}
-	if o.AllowRemote && !plainKey {
-		transport.Proxy = http.ProxyFromEnvironment
-	}
-	return &http.Client{
-		Transport: transport,
-		// A redirect could lead, key and all, to where no key may go.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 }

@@ -10,7 +10,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -19,6 +18,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/time/rate"
 
@@ -33,8 +33,9 @@ type Wire interface {
 	// Request is what is sent, to be written as JSON.
 	Request(m Model, texts []string) any
 	// Decode reads the vectors of a reply in the order of the texts. One that the
-	// server left out is nil; another number of vectors is an error, which never
-	// shows what was read.
+	// server left out is nil. Errors never show what was read: a *CountError for
+	// another number of vectors, io.ErrUnexpectedEOF for half a reply, which is
+	// worth another try, and any other for what will never be understood.
 	Decode(reply []byte, texts int) ([][]float32, error)
 	// Fetch is the command that makes the server have a model, or "".
 	Fetch(model string) string
@@ -70,8 +71,9 @@ type Options struct {
 	BatchCount, BatchTokens int           // of one request; 0: 32 and 16000
 	RequestsPerMinute       int           // 0: as fast as it goes
 	Timeout                 time.Duration // of one request with the server's queue; 0: two minutes
-	Tries                   int           // of one request; 0: 6
-	Pause                   time.Duration // before the second try, longer before each further one; 0: half a second
+	Tries                   int           // of one request that gets no answer, thrice as many while the server is busy; 0: 6
+	Pause                   time.Duration // before the second try, twice as long before each further one up to 60 times; 0: half a second
+	Patience                time.Duration // with one request and all its tries: no wait goes beyond it; 0: 15 minutes
 
 	Log *slog.Logger // nil: nothing is logged
 }
@@ -91,19 +93,21 @@ type Embedder struct {
 var _ embed.Embedder = (*Embedder)(nil)
 
 // New makes an embedder. Nothing is sent. Faults, all of the configuration:
-// embedder_url, embedder_remote, embedder_plain_key, embedder_setting.
+// embedder_url, embedder_plain_key, embedder_setting_missing.
 func New(provider string, wire Wire, o Options) (*Embedder, error) {
 	o.BatchCount, o.BatchTokens, o.Tries = cmp.Or(o.BatchCount, 32), cmp.Or(o.BatchTokens, 16_000), cmp.Or(o.Tries, 6)
-	o.Timeout, o.Pause = cmp.Or(o.Timeout, 2*time.Minute), cmp.Or(o.Pause, 500*time.Millisecond)
+	o.Timeout, o.Pause, o.Patience = cmp.Or(o.Timeout, 2*time.Minute), cmp.Or(o.Pause, 500*time.Millisecond), cmp.Or(o.Patience, 15*time.Minute)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Model == "" || o.Dimensions < 1 {
-		return nil, fault.New(fault.Usage, "embedder_refused", "provider", provider).Because(errors.New("a model and its dimensions are needed"))
-	}
-	head, err := headOf(o.Truncate)
-	if err != nil {
-		return nil, fault.New(fault.Usage, "embedder_refused", "provider", provider).Because(err)
+	head, truncates := headOf(o.Truncate)
+	for _, setting := range []struct {
+		key string
+		set bool
+	}{{"embed.model", o.Model != ""}, {"embed.dimensions", o.Dimensions > 0}, {"embed.truncate", truncates}} {
+		if !setting.set {
+			return nil, fault.New(fault.Usage, "embedder_setting_missing", "provider", provider, "key", setting.key)
+		}
 	}
 	base, err := checkURL(o)
 	if err != nil {
@@ -119,19 +123,14 @@ func New(provider string, wire Wire, o Options) (*Embedder, error) {
 	return e, nil
 }
 
-func headOf(truncate string) (int, error) {
+// headOf is the N of head:N, 0 for the other policies, and whether it is one.
+func headOf(truncate string) (int, bool) {
 	digits, head := strings.CutPrefix(truncate, headCut)
 	if !head {
-		if truncate != Refuse && truncate != ServerCut {
-			return 0, errors.New("truncate is refuse, server or head:N")
-		}
-		return 0, nil
+		return 0, truncate == Refuse || truncate == ServerCut
 	}
 	n, err := strconv.Atoi(digits)
-	if err != nil || n < 1 {
-		return 0, errors.New("truncate is refuse, server or head:N")
-	}
-	return n, nil
+	return n, err == nil && n > 0 && strconv.Itoa(n) == digits // one form for one space
 }
 
 func spaceOf(provider string, o Options) embed.Space {
@@ -162,17 +161,22 @@ func (e *Embedder) Close() error {
 	return nil
 }
 
-// Embed implements embed.Embedder. What a server refuses is found by halving the
-// batch, after a short text has shown that it is not everything that is refused.
-// Blank texts are refused without asking. An error that is ErrUnavailable says
-// that the server did not answer; other faults: embedder_denied (exit 4),
-// embedder_model_missing, embedder_dimension, embedder_refused, embedder_reply.
+// Embed implements embed.Embedder. What a server refuses (400, 413, 422, and 500
+// again and again) is found by halving the batch, after a short text has shown
+// that it is not everything that is refused, and is refused for good. Texts
+// without a visible character are refused without asking. What is not UTF-8 is
+// sent as U+FFFD. Network errors, half a reply, 408, 424, 425, 429, 502, 503 and
+// 504 are tried again; Retry-After is heeded. An error that is ErrUnavailable
+// says that the server did not answer; other faults: embedder_remote,
+// embedder_plain_key, embedder_denied (exit 4), embedder_model_missing,
+// embedder_not_there, embedder_dimension, embedder_refused, embedder_reply.
 func (e *Embedder) Embed(ctx context.Context, role embed.Role, texts []string) ([][]float32, error) {
-	c := &call{embedder: e, texts: make([]string, len(texts)), vectors: make([][]float32, len(texts))}
+	c := &call{embedder: e, role: role, texts: make([]string, len(texts)), vectors: make([][]float32, len(texts))}
 	var wanted []int
 	for i, text := range texts {
-		if strings.TrimFunc(text, unicode.IsSpace) == "" {
-			c.refuse(i, embed.ReasonNothing)
+		text = e.cut(text)
+		if !strings.ContainsFunc(text, visible) {
+			c.refuse(i, embed.ReasonNothing, true)
 			continue
 		}
 		c.texts[i] = e.sent(role, text)
@@ -190,25 +194,34 @@ func (e *Embedder) Embed(ctx context.Context, role embed.Role, texts []string) (
 	return c.vectors, &embed.BatchError{Items: c.refused}
 }
 
-// sent is a text as it is sent: cut, behind the prefix of its role.
-func (e *Embedder) sent(role embed.Role, text string) string {
-	if e.head > 0 {
-		n := 0
-		for at := range text {
-			if n == e.head {
-				text = text[:at]
-				break
-			}
-			n++
-		}
+// visible leaves out spaces, control characters and those without a width: what
+// has no other is empty to a tokenizer.
+func visible(c rune) bool { return unicode.IsGraphic(c) && !unicode.IsSpace(c) }
+
+// cut is the first code points of a text, where that is the policy.
+func (e *Embedder) cut(text string) string {
+	if e.head == 0 {
+		return text
 	}
+	n := 0
+	for at := range text {
+		if n == e.head {
+			return text[:at]
+		}
+		n++
+	}
+	return text
+}
+
+// sent is a text behind the prefix of its role.
+func (e *Embedder) sent(role embed.Role, text string) string {
 	if role == embed.Query {
 		return e.options.QueryPrefix + text
 	}
 	return e.options.DocumentPrefix + text
 }
 
-// mostBytes of texts in a request: servers take bodies of 2 MB.
+// mostBytes of texts in a request, as JSON: servers take bodies of 2 MB.
 const mostBytes = 1_400_000
 
 // requests cuts a batch by count, by tokens and by bytes. A text that is beyond
@@ -216,7 +229,7 @@ const mostBytes = 1_400_000
 func (e *Embedder) requests(texts []string, wanted []int) (out [][]int) {
 	from, tokens, bytes := 0, 0, 0
 	for at, i := range wanted {
-		t, b := tokensOf(texts[i]), len(texts[i])
+		t, b := tokensOf(texts[i]), encodedLen(texts[i])
 		if at > from && (at-from >= e.options.BatchCount || tokens+t > e.options.BatchTokens || bytes+b > mostBytes) {
 			out = append(out, wanted[from:at])
 			from, tokens, bytes = at, 0, 0
@@ -232,3 +245,19 @@ func (e *Embedder) requests(texts []string, wanted []int) (out [][]int) {
 // tokensOf estimates the tokens of a text, rather too many: multilingual
 // tokenizers need one for some three to four bytes of Italian.
 func tokensOf(text string) int { return len(text)/3 + 8 }
+
+// encodedLen is the length of a text in JSON, or a little more.
+func encodedLen(text string) int {
+	n := len(text) + 3 // quotes and a comma
+	for _, c := range text {
+		switch {
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
+			n++
+		case c < ' ', c == utf8.RuneError: // one byte becomes \u and four digits
+			n += 5
+		case c == '\u2028', c == '\u2029': // and so do three
+			n += 3
+		}
+	}
+	return n
+}
