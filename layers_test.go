@@ -78,6 +78,7 @@ var onlyIn = map[string][]string{
 	"github.com/qdrant/":              {"internal/load/qdrant", "internal/load/qdranttest"},
 	"google.golang.org/grpc":          {"internal/load/qdrant", "internal/load/qdranttest"},
 	"github.com/yalue/onnxruntime_go": {"internal/embed/onnx"},
+	"github.com/sugarme/tokenizer":    {"internal/embed/onnx"},
 	"go.yaml.in/yaml/":                {"cmd/thtbatch", "internal/extract", "internal/words", "internal/sample/model"},
 }
 

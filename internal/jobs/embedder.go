@@ -11,6 +11,7 @@ import (
 	"github.com/thtbatch/thtbatch/internal/embed"
 	"github.com/thtbatch/thtbatch/internal/embed/lexical"
 	"github.com/thtbatch/thtbatch/internal/embed/ollama"
+	"github.com/thtbatch/thtbatch/internal/embed/onnx"
 	"github.com/thtbatch/thtbatch/internal/embed/openai"
 	"github.com/thtbatch/thtbatch/internal/embed/server"
 	"github.com/thtbatch/thtbatch/internal/fault"
@@ -23,6 +24,7 @@ const (
 	providerLexical = embed.BuiltIn
 	providerOllama  = "ollama"
 	providerOpenAI  = "openai"
+	providerONNX    = "onnx"
 )
 
 const (
@@ -43,6 +45,16 @@ func (e *Env) newEmbedder() (embed.Embedder, error) {
 		return embedder, nil
 	case providerOllama, providerOpenAI:
 		return e.newServedEmbedder()
+	case providerONNX:
+		embedder, err := onnx.Open(onnx.Options{
+			ModelDir: s.ModelDir, Library: s.Library, Model: s.Model, Revision: s.Revision, Dimensions: s.Dimensions,
+			DocumentPrefix: s.DocumentPrefix, QueryPrefix: s.QueryPrefix, Normalise: s.Normalise, Truncate: s.Truncate,
+			BatchCount: s.Batch, BatchTokens: s.BatchTokens, Threads: s.Threads,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return embedder, nil
 	}
 	return nil, fault.New(fault.Usage, "embedder_unknown", "provider", s.Provider)
 }

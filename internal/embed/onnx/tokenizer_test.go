@@ -1,0 +1,119 @@
+package onnx
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The ids in testdata are those of the reference (the Python package tokenizers
+// 0.22) for small vocabularies of our own.
+func TestSameIDsAsTheReference(t *testing.T) {
+	for _, name := range []string{"wordpiece_uncased", "wordpiece_cased", "unigram"} {
+		t.Run(name, func(t *testing.T) {
+			tok, err := newTokenizer(directory{tokenizer: filepath.Join("testdata", name+".json")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []struct {
+				Text string
+				IDs  []int64
+			}
+			text, err := os.ReadFile(filepath.Join("testdata", name+"_ids.json"))
+			if err == nil {
+				err = json.Unmarshal(text, &want)
+			}
+			if err != nil || len(want) < 10 {
+				t.Fatalf("%d texts, %v", len(want), err)
+			}
+			for _, w := range want {
+				if got, ok := tok.encode(w.Text); !ok || !slices.Equal(got, w.IDs) {
+					t.Errorf("%.40q:\n got %v\nwant %v", w.Text, got, w.IDs)
+				}
+			}
+		})
+	}
+}
+
+// Whatever cannot be read is an error that names the file.
+func TestTokenizersThatCannotBeRead(t *testing.T) {
+	for name, text := range map[string]string{
+		"no JSON":            "tokenizer",
+		"a list":             "[]",
+		"empty":              "{}",
+		"no model":           `{"version":"1.0","normalizer":null,"model":null}`,
+		"unknown model":      `{"model":{"type":"Nothing"}}`,
+		"unknown normaliser": `{"normalizer":{"type":"Upside"},"model":{"type":"WordPiece","vocab":{}}}`,
+		"a map cut short":    `{"normalizer":{"type":"Precompiled","precompiled_charsmap":"/////w=="},"model":{}}`,
+	} {
+		path := filepath.Join(t.TempDir(), "tokenizer.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := newTokenizer(directory{tokenizer: path}); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNormalisers(t *testing.T) {
+	for raw, want := range map[string]string{
+		`null`: "  È L’ﬁne ",
+		`{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Lowercase"}]}`:           "  è l’fine ",
+		`{"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"}]}`:         "  E L’ﬁne ",
+		`{"type":"Strip","strip_left":true,"strip_right":true}`:                              "È L’ﬁne",
+		`{"type":"Prepend","prepend":"_"}`:                                                   "_  È L’ﬁne ",
+		`{"type":"Replace","pattern":{"String":" "},"content":"▁"}`:                          "▁▁È▁L’ﬁne▁",
+		`{"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "}`:                       " È L’ﬁne ",
+		`{"type":"BertNormalizer","clean_text":true,"strip_accents":true,"lowercase":false}`: "  E L’ﬁne ",
+		`{"type":"BertNormalizer","clean_text":true,"strip_accents":false,"lowercase":true}`: "  è l’ﬁne ",
+		`{"type":"BertNormalizer","clean_text":true,"strip_accents":null,"lowercase":true}`:  "  e l’ﬁne ",
+	} {
+		n, err := normaliser(json.RawMessage(raw))
+		if err != nil {
+			t.Errorf("%s: %v", raw, err)
+			continue
+		}
+		if got := n("  È L’ﬁne "); got != want {
+			t.Errorf("%s: %q, want %q", raw, got, want)
+		}
+	}
+}
+
+// The files are somebody's: whatever is in them, reading ends with an error or
+// with a tokenizer.
+func FuzzTokenizer(f *testing.F) {
+	for _, name := range []string{"wordpiece_uncased", "unigram"} {
+		text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, "perché")
+	}
+	f.Add([]byte(`{"normalizer":{"type":"Precompiled","precompiled_charsmap":"BAAAAAAAAAA="}}`), "è")
+	f.Fuzz(func(t *testing.T, file []byte, text string) {
+		path := filepath.Join(t.TempDir(), "tokenizer.json")
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if tok, err := newTokenizer(directory{tokenizer: path}); err == nil {
+			tok.encode(text)
+		}
+	})
+}
+
+func BenchmarkTokenizer(b *testing.B) {
+	tok, err := newTokenizer(directory{tokenizer: filepath.Join("testdata", "wordpiece_uncased.json")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Repeat("L'età media dei ricoverati in day hospital, per trimestre. ", 5)
+	for b.Loop() {
+		if _, ok := tok.encode(text); !ok {
+			b.Fatal("no tokens")
+		}
+	}
+}
