@@ -139,7 +139,7 @@ func (r *recorded) backfill(ctx context.Context, o backfillOptions) (outcome, er
 	}
 	if !o.DryRun {
 		if o.RetryFailed {
-			if err := r.dir.ClearRefusals(); err != nil {
+			if err := r.forgetRefusals(ctx, o.scope()); err != nil {
 				return nil, err
 			}
 		}
@@ -152,6 +152,23 @@ func (r *recorded) backfill(ctx context.Context, o backfillOptions) (outcome, er
 	}
 	r.total()
 	return r.verdict(o.Strict), nil
+}
+
+// forgetRefusals forgets what was refused: everything, or of a narrowed run what
+// concerns the records that it plans.
+func (r *recorded) forgetRefusals(ctx context.Context, scope warehouse.Scope) error {
+	if scope.Complete() {
+		return r.dir.ForgetRefusals(func(string) bool { return true })
+	}
+	planned := map[string]bool{}
+	err := r.db.PlanRows(ctx, func(row warehouse.PlanRow) error {
+		planned[row.Key] = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.dir.ForgetRefusals(func(key string) bool { return planned[key] })
 }
 
 // total takes the numbers of the run into the summary.

@@ -53,6 +53,8 @@ func TestRefusedRecordIsWithheldUntilItChanges(t *testing.T) {
 		t.Errorf("dry run of a retry: %v", got)
 	}
 	d.run(t, fault.Done, "backfill") // the dry run has forgotten nothing
+	d.run(t, fault.Done, "backfill", "--retry-failed", "--session", "s-000")
+	d.run(t, fault.Done, "backfill") // nor has the retry of another session
 	s = d.run(t, fault.Partial, "backfill", "--retry-failed").summary
 	if s.Failed != 1 || s.Unchanged != 12 {
 		t.Errorf("retry: failed %d, unchanged %d", s.Failed, s.Unchanged)

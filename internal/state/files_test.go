@@ -260,8 +260,19 @@ func TestRefusals(t *testing.T) {
 	if err != nil || len(damage) != 0 || !slices.Equal(got, []Refusal{late, other}) {
 		t.Fatalf("refusals %+v, %v, %v", got, damage, err)
 	}
+	third := late
+	third.RecordKey = "memory:mem-0333"
+	if err := d.AddRefusals(third); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.ForgetRefusals(func(key string) bool { return key == third.RecordKey }); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := d.Refusals(); err != nil || !slices.Equal(got, []Refusal{late, other}) {
+		t.Fatalf("refusals %+v, %v", got, err)
+	}
 	for range 2 {
-		if err := d.ClearRefusals(); err != nil {
+		if err := d.ForgetRefusals(func(string) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
 	}

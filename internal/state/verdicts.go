@@ -1,8 +1,11 @@
 package state
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -51,13 +54,33 @@ func compareRefusals(a, b Refusal) int {
 // AddRefusals remembers a batch of refusals; on disk when it returns.
 func (d *Dir) AddRefusals(batch ...Refusal) error { return appendLines(d.RefusalsFile(), batch...) }
 
-// ClearRefusals forgets them all, so that everything is tried once more.
-func (d *Dir) ClearRefusals() error {
-	err := os.Remove(d.RefusalsFile())
-	if errors.Is(err, fs.ErrNotExist) {
+// ForgetRefusals forgets those whose keys satisfy drop, so that these records are
+// tried once more. The file is replaced as a whole; one without a line goes.
+func (d *Dir) ForgetRefusals(drop func(key string) bool) error {
+	refusals, _, err := d.Refusals() // a line that cannot be read holds nothing back
+	if err != nil {
+		return err
+	}
+	kept := slices.DeleteFunc(refusals, func(r Refusal) bool { return drop(r.RecordKey) })
+	if len(kept) == 0 {
+		err := os.Remove(d.RefusalsFile())
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err = errors.Join(err, syncDir(d.path)); err != nil {
+			return notWritten(d.RefusalsFile(), err)
+		}
 		return nil
 	}
-	if err = errors.Join(err, syncDir(d.path)); err != nil {
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	enc.SetEscapeHTML(false)
+	for _, r := range kept {
+		if err := enc.Encode(r); err != nil {
+			return fmt.Errorf("write %s: %w", d.RefusalsFile(), err)
+		}
+	}
+	if err := writeFile(d.RefusalsFile(), lines.Bytes()); err != nil {
 		return notWritten(d.RefusalsFile(), err)
 	}
 	return nil
