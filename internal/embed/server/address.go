@@ -36,16 +36,10 @@ func newClient(o Options, base *url.URL) *http.Client {
 		if err != nil {
 			return err
 		}
-		ip := at.Addr().Unmap()
-		switch {
-		case ip.IsLoopback():
-			return nil
-		case plainKey:
-			return fault.New(fault.Usage, "embedder_plain_key", "path", base.Scheme+"://"+base.Host)
-		case o.AllowRemote, ip.IsPrivate(), ip.IsLinkLocalUnicast():
-			return nil
+		if id := forbidden(at.Addr(), o.AllowRemote, plainKey); id != "" {
+			return fault.New(fault.Usage, id, "path", base.Scheme+"://"+base.Host)
 		}
-		return fault.New(fault.Usage, "embedder_remote", "path", base.Scheme+"://"+base.Host)
+		return nil
 	}
 	transport := &http.Transport{
 		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16,
@@ -59,4 +53,19 @@ func newClient(o Options, base *url.URL) *http.Client {
 		// A redirect could lead, key and all, to where no key may go.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// forbidden is the fault of connecting to an address, "" where there is none.
+// What is link-local stays on the link, and counts as private.
+func forbidden(ip netip.Addr, allowRemote, plainKey bool) string {
+	ip = ip.Unmap()
+	switch {
+	case ip.IsLoopback():
+		return ""
+	case plainKey:
+		return "embedder_plain_key"
+	case allowRemote, ip.IsPrivate(), ip.IsLinkLocalUnicast():
+		return ""
+	}
+	return "embedder_remote"
 }

@@ -3,11 +3,15 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"testing"
 	"time"
+
+	"github.com/thtbatch/thtbatch/internal/fault"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -71,5 +75,34 @@ func TestProxiesNeedLeave(t *testing.T) {
 		if got := transport.Proxy != nil; got != c.want {
 			t.Errorf("%+v: a proxy is asked for: %t", c, got)
 		}
+	}
+}
+
+// A name was looked at before it was looked up: what counts is where it leads.
+func TestForbiddenAddresses(t *testing.T) {
+	const remote, plain = "embedder_remote", "embedder_plain_key"
+	for text, want := range map[string][3]string{ // neither; allowed; allowed, with a key in the open
+		"127.0.0.1": {}, "127.9.9.9": {}, "::1": {}, "::ffff:127.0.0.1": {},
+		"10.1.2.3": {2: plain}, "172.16.0.1": {2: plain}, "192.168.1.1": {2: plain}, "fd00::1": {2: plain},
+		"::ffff:10.1.2.3": {2: plain}, "169.254.1.1": {2: plain}, "fe80::1%eth0": {2: plain},
+		"8.8.8.8": {remote, "", plain}, "172.32.0.1": {remote, "", plain}, "100.64.0.1": {remote, "", plain}, "0.0.0.0": {remote, "", plain},
+		"2606:4700::1111": {remote, "", plain}, "::ffff:8.8.8.8": {remote, "", plain}, "64:ff9b::a00:1": {remote, "", plain}, "::": {remote, "", plain},
+	} {
+		ip := netip.MustParseAddr(text)
+		got := [3]string{forbidden(ip, false, false), forbidden(ip, true, false), forbidden(ip, true, true)}
+		if got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	// And it is asked, before anything is sent.
+	base, err := url.Parse("http://localhost:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := newClient(Options{Key: "k"}, base).Transport.(*http.Transport)
+	_, err = transport.DialContext(t.Context(), "tcp", "10.1.2.3:1")
+	var f *fault.Error
+	if !errors.As(err, &f) || f.ID != plain {
+		t.Error(err)
 	}
 }
