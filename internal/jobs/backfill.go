@@ -181,7 +181,11 @@ func (r *recorded) total() {
 // verdict is nil for a run with nothing to report.
 func (r *recorded) verdict(strict bool) error {
 	if r.waiting > 0 {
-		return fault.New(fault.Partial, "embedder_waits", "count", r.waiting, "failed", r.run.Failed-r.waiting).Because(r.down)
+		args := []any{"count", r.waiting}
+		if failed := r.run.Failed - r.waiting; failed > 0 {
+			args = append(args, "failed", failed)
+		}
+		return fault.New(fault.Partial, "embedder_waits", args...).Because(r.down)
 	}
 	if r.run.Failed > 0 {
 		return fault.New(fault.Partial, "partial", "count", r.run.Failed)
