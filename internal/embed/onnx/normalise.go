@@ -58,11 +58,11 @@ func normaliser(raw json.RawMessage) (func(string) string, error) {
 		}, nil
 	case "BertNormalizer":
 		// Where nothing is said, accents go with the upper case.
-		strip := n.Lower
+		accents := n.Lower
 		if n.Accents != nil {
-			strip = *n.Accents
+			accents = *n.Accents
 		}
-		return bert(n.Clean, n.Chinese, strip, n.Lower), nil
+		return bert(n.Clean, n.Chinese, accents, n.Lower), nil
 	case "NFC":
 		return norm.NFC.String, nil
 	case "NFD":
@@ -72,9 +72,9 @@ func normaliser(raw json.RawMessage) (func(string) string, error) {
 	case "NFKD":
 		return norm.NFKD.String, nil
 	case "Lowercase":
-		return strings.ToLower, nil
+		return lower, nil
 	case "StripAccents":
-		return withoutMarks, nil
+		return without(unicode.M), nil
 	case "Strip":
 		return func(s string) string {
 			if n.Left {
@@ -108,7 +108,8 @@ func normaliser(raw json.RawMessage) (func(string) string, error) {
 }
 
 // bert is the normalisation of BERT's own tokenizer.
-func bert(clean, chinese, strip, lower bool) func(string) string {
+func bert(clean, chinese, accents, small bool) func(string) string {
+	withoutAccents := without(unicode.Mn)
 	return func(s string) string {
 		var b strings.Builder
 		for _, c := range s {
@@ -125,27 +126,41 @@ func bert(clean, chinese, strip, lower bool) func(string) string {
 			}
 		}
 		s = b.String()
-		if strip {
-			s = withoutMarks(norm.NFD.String(s))
+		if accents {
+			s = withoutAccents(norm.NFD.String(s))
 		}
-		if lower {
-			s = strings.ToLower(s)
+		if small {
+			s = lower(s)
 		}
 		return s
 	}
 }
 
+// control characters are not those that Unicode has not assigned: they stay, as
+// unknown tokens.
 func control(c rune) bool {
-	if c == '\t' || c == '\n' || c == '\r' {
-		return false
-	}
-	return unicode.Is(unicode.Other, c) || !unicode.In(c, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z)
+	return c != '\t' && c != '\n' && c != '\r' && unicode.Is(unicode.C, c)
 }
 
-func withoutMarks(s string) string {
+func without(marks *unicode.RangeTable) func(string) string {
+	return func(s string) string {
+		return strings.Map(func(c rune) rune {
+			if unicode.Is(marks, c) {
+				return -1
+			}
+			return c
+		}, s)
+	}
+}
+
+// lower keeps the dot of İ, as Unicode's own rule does and strings.ToLower does not.
+func lower(s string) string { return strings.ToLower(strings.ReplaceAll(s, "İ", "i\u0307")) }
+
+// evenSpaces makes every white space a blank.
+func evenSpaces(s string) string {
 	return strings.Map(func(c rune) rune {
-		if unicode.Is(unicode.Mn, c) {
-			return -1
+		if unicode.IsSpace(c) {
+			return ' '
 		}
 		return c
 	}, s)

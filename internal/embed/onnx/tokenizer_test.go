@@ -86,13 +86,13 @@ func TestNormalisers(t *testing.T) {
 // The files are somebody's: whatever is in them, reading ends with an error or
 // with a tokenizer.
 func FuzzTokenizer(f *testing.F) {
-	for _, name := range []string{"wordpiece_uncased", "unigram"} {
-		text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text, "perché")
-	}
+	const bert = `{"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"lowercase":true},` +
+		`"pre_tokenizer":{"type":"BertPreTokenizer"},"model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##",` +
+		`"max_input_chars_per_word":100,"vocab":{"[UNK]":0,"per":1,"##che":2}}}`
+	const unigram = `{"pre_tokenizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"always"},` +
+		`"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["▁per",-1],["ch",-2.5],["é",-3]]}}`
+	f.Add([]byte(bert), "perché")
+	f.Add([]byte(unigram), "perché 日本")
 	f.Add([]byte(`{"normalizer":{"type":"Precompiled","precompiled_charsmap":"BAAAAAAAAAA="}}`), "è")
 	f.Fuzz(func(t *testing.T, file []byte, text string) {
 		path := filepath.Join(t.TempDir(), "tokenizer.json")
