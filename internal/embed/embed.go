@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Role says what a text is embedded for. Some models expect another prefix for
@@ -137,4 +138,20 @@ func Check(vectors [][]float32, dims, want int) ([]ItemError, error) {
 		}
 	}
 	return refused, nil
+}
+
+// Normalise brings a vector to unit length, in place and computed in float64. One
+// without a length (zero, not finite) is left as it is: Check refuses it.
+func Normalise(v []float32) {
+	var squared float64
+	for _, x := range v {
+		squared += float64(x) * float64(x)
+	}
+	norm := math.Sqrt(squared)
+	if norm == 0 || math.IsNaN(norm) || math.IsInf(norm, 0) {
+		return
+	}
+	for i := range v {
+		v[i] = float32(float64(v[i]) / norm)
+	}
 }

@@ -176,6 +176,17 @@ func SquaredNorm(v []float32) float64 {
 	return sum
 }
 
+// Unit is v at unit length, computed in float64: at the ends of float32 a sum of
+// squares would overflow or vanish. v has passed CheckVector.
+func Unit(v []float32) []float32 {
+	norm := math.Sqrt(SquaredNorm(v))
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(float64(x) / norm)
+	}
+	return out
+}
+
 // CheckQuery checks what Search is asked, except for the dimension of a store
 // that is not prepared (0).
 func CheckQuery(q Query, store string, dimensions int) error {

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"math"
 
 	"github.com/thtbatch/thtbatch/internal/embed"
 	"github.com/thtbatch/thtbatch/internal/fault"
@@ -103,23 +102,8 @@ func (e *Embedder) check(vectors [][]float32) error {
 				"held", len(v), "wanted", e.options.Dimensions)
 		}
 		if e.options.Normalise {
-			normalise(v)
+			embed.Normalise(v)
 		}
 	}
 	return nil
-}
-
-// normalise leaves a vector without a length as it is: it is refused later.
-func normalise(v []float32) {
-	var squared float64
-	for _, x := range v {
-		squared += float64(x) * float64(x)
-	}
-	norm := math.Sqrt(squared)
-	if norm == 0 || math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return
-	}
-	for i := range v {
-		v[i] = float32(float64(v[i]) / norm)
-	}
 }

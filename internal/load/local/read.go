@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -74,7 +73,7 @@ func (s *Store) Search(ctx context.Context, q load.Query) ([]load.Hit, error) {
 		kinds = []string{record.KindMemory, record.KindSolved}
 	}
 	args := []any{
-		sql.Named("query", unit(q.Vector)), sql.Named("kinds", kinds),
+		sql.Named("query", load.Unit(q.Vector)), sql.Named("kinds", kinds),
 		sql.Named("memory", record.KindMemory), sql.Named("reusable", record.ReusableType),
 		sql.Named("limit", q.Limit), sql.Named("offset", q.Offset),
 	}
@@ -142,16 +141,6 @@ func hint(value string) string {
 		}
 	}
 	return `"` + value + `"`
-}
-
-// unit is v at unit length.
-func unit(v []float32) []float32 {
-	norm := math.Sqrt(load.SquaredNorm(v))
-	out := make([]float32, len(v))
-	for i, x := range v {
-		out[i] = float32(float64(x) / norm)
-	}
-	return out
 }
 
 // each runs read on every row of a statement.

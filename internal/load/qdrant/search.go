@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/qdrant/go-client/qdrant"
@@ -68,7 +67,7 @@ func (s *Store) rank(ctx context.Context, held *described, q load.Query) ([]load
 			limit = uint64(*held.strict.MaxQueryLimit)
 		}
 		request := &qdrant.QueryPoints{
-			CollectionName: s.options.Collection, Query: qdrant.NewQuery(unit(q.Vector)...), Filter: filterOf(q), Params: params,
+			CollectionName: s.options.Collection, Query: qdrant.NewQuery(load.Unit(q.Vector)...), Filter: filterOf(q), Params: params,
 			Limit: &limit, WithPayload: qdrant.NewWithPayloadInclude("record_key", "ref"),
 		}
 		if s.options.Vector != "" {
@@ -136,14 +135,4 @@ func together(conditions ...*qdrant.Condition) *qdrant.Condition {
 
 func either(conditions ...*qdrant.Condition) *qdrant.Condition {
 	return qdrant.NewFilterAsCondition(&qdrant.Filter{Should: conditions})
-}
-
-// unit is v at unit length.
-func unit(v []float32) []float32 {
-	norm := math.Sqrt(load.SquaredNorm(v))
-	out := make([]float32, len(v))
-	for i, x := range v {
-		out[i] = float32(float64(x) / norm)
-	}
-	return out
 }

@@ -77,7 +77,7 @@ func (s *Store) prepared(writes []load.Write) ([]*outgoing, error) {
 		}
 		o := &outgoing{Write: w, id: id, fields: toFields(w.Payload)}
 		if w.Vector != nil {
-			o.vectors = s.vectors(unit(w.Vector))
+			o.vectors = s.vectors(load.Unit(w.Vector))
 		}
 		o.bytes = 512 + 4*len(w.Vector) + sizeOf(w.Payload)
 		if load.Foreign(w) {
