@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/thtbatch/thtbatch/internal/fault"
@@ -91,12 +92,16 @@ func (d *directory) readLimits(dir string) error {
 		Most float64 `json:"model_max_length"` // 1e30 where nobody knows
 	}
 	var config struct {
+		Type      string  `json:"model_type"`
 		Positions float64 `json:"max_position_embeddings"`
 	}
 	for path, into := range map[string]any{"sentence_bert_config.json": &sentence, "tokenizer_config.json": &general, "config.json": &config} {
 		if _, err := readJSON(filepath.Join(dir, path), into); err != nil {
 			return err
 		}
+	}
+	if slices.Contains([]string{"roberta", "xlm-roberta", "camembert", "mpnet"}, config.Type) {
+		config.Positions -= 2 // they count from behind the number of the padding token
 	}
 	for _, n := range []float64{sentence.Most, general.Most, config.Positions} {
 		if n >= 2 && n < 1e6 && (d.most == 0 || int(n) < d.most) {

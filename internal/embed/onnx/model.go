@@ -3,7 +3,6 @@ package onnx
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 
@@ -17,6 +16,7 @@ type model struct {
 	path       string
 	session    *ort.DynamicAdvancedSession
 	inputs     []string
+	masks      bool   // it is told what is padding
 	pool       string // empty: the output is one vector a text
 	dimensions int    // 0: the file does not say
 }
@@ -43,6 +43,7 @@ func load(d directory, library string, threads int) (*model, error) {
 		}
 		m.inputs = append(m.inputs, in.Name)
 	}
+	m.masks = slices.Contains(m.inputs, inputMask)
 	output, ok := chosen(outputs)
 	if !ok || !slices.Contains(m.inputs, inputIDs) {
 		return nil, unsupported(d.model, "last_hidden_state or sentence_embedding (float32)")
@@ -207,19 +208,4 @@ func pool(how string, data []float32, tokens, dims int) []float32 {
 		out[k] = float32(sum[k] / float64(tokens))
 	}
 	return out
-}
-
-// normalise leaves a vector without a length as it is: it is refused later.
-func normalise(v []float32) {
-	var squared float64
-	for _, x := range v {
-		squared += float64(x) * float64(x)
-	}
-	length := math.Sqrt(squared)
-	if length == 0 || math.IsNaN(length) || math.IsInf(length, 0) {
-		return
-	}
-	for i := range v {
-		v[i] = float32(float64(v[i]) / length)
-	}
 }

@@ -3,6 +3,7 @@ package onnx
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -149,6 +150,46 @@ func TestDirectoriesThatAreNotComplete(t *testing.T) {
 	wantFault(t, err, "embedder_setting_missing")
 }
 
+func TestLimitOfTokens(t *testing.T) {
+	for name, c := range map[string]struct {
+		sentence, general, config string
+		want                      int
+	}{
+		"the least counts":       {`{"max_seq_length": 256}`, `{"model_max_length": 512}`, `{"max_position_embeddings": 512}`, 256},
+		"nobody knows":           {`{}`, `{"model_max_length": 1e30}`, `{"hidden_size": 384}`, 0},
+		"two positions are lost": {`{}`, `{}`, `{"model_type": "xlm-roberta", "max_position_embeddings": 514}`, 512},
+	} {
+		d, err := readDir(modelDir(t, map[string]string{"sentence_bert_config.json": c.sentence, "tokenizer_config.json": c.general, "config.json": c.config}))
+		if err != nil || d.most != c.want {
+			t.Errorf("%s: %d, %v, want %d", name, d.most, err, c.want)
+		}
+	}
+}
+
+func TestBatches(t *testing.T) {
+	lengths := []int{2, 2, 3, 3, 3, 9}
+	ids, places := make([][]int64, len(lengths)), make([]int, len(lengths))
+	for i, n := range lengths {
+		ids[i], places[i] = make([]int64, n), i
+	}
+	for name, c := range map[string]struct {
+		count, tokens int
+		masks         bool
+		want          [][]int
+	}{
+		"all at once":         {10, 100, true, [][]int{{0, 1, 2, 3, 4, 5}}},
+		"by count":            {4, 100, true, [][]int{{0, 1, 2, 3}, {4, 5}}},
+		"by tokens, padded":   {10, 10, true, [][]int{{0, 1, 2}, {3, 4}, {5}}},
+		"a text above them":   {10, 1, true, [][]int{{0}, {1}, {2}, {3}, {4}, {5}}},
+		"nothing is a filler": {10, 100, false, [][]int{{0, 1}, {2, 3, 4}, {5}}},
+	} {
+		e := &Embedder{options: Options{BatchCount: c.count, BatchTokens: c.tokens}, model: &model{masks: c.masks}}
+		if got := e.batches(ids, places); !slices.EqualFunc(got, c.want, slices.Equal[[]int]) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestPooling(t *testing.T) {
 	data := []float32{1, 2, 3, 8, 5, 0, 100, 100} // three tokens of two dimensions, and padding
 	for how, want := range map[string][]float32{poolMean: {3, 10.0 / 3}, poolCLS: {1, 2}, poolMax: {5, 8}, poolLast: {5, 0}} {
@@ -241,6 +282,50 @@ func TestModelCutsAndNormalises(t *testing.T) {
 	}
 	if ids, reason := e.tokens(embed.Document, strings.Repeat("anni ", 40)); len(ids) != 12 || ids[11] != 3 || reason != "" {
 		t.Errorf("%v %s", ids, reason)
+	}
+}
+
+// A text of which no token is left has no vector, and does not stop the others.
+func TestTextsWithoutTokens(t *testing.T) {
+	tokens, err := os.ReadFile(filepath.Join("testdata", "wordpiece_uncased.json"))
+	var file map[string]json.RawMessage
+	if err = errors.Join(err, json.Unmarshal(tokens, &file)); err != nil {
+		t.Fatal(err)
+	}
+	file["post_processor"] = json.RawMessage("null")
+	bare, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := open(t, Options{}, map[string]string{"tokenizer.json": string(bare), "1_Pooling/config.json": `{"pooling_mode_lasttoken": true}`})
+	got, err := e.Embed(t.Context(), embed.Document, []string{"media", "\u200b"})
+	if want := []embed.ItemError{{Index: 1, Reason: embed.ReasonNothing, Permanent: true}}; !slices.Equal(embed.Refused(err), want) || got[0] == nil || got[1] != nil {
+		t.Fatalf("%v, %v", got, err)
+	}
+}
+
+// Texts of one batch do not change each other, also where a model is not told what
+// is padding; and "." has a name.
+func TestModelWithoutMask(t *testing.T) {
+	dir := modelDir(t, map[string]string{"model.onnx": string(lookupModel(400, inputIDs))})
+	t.Chdir(dir)
+	e, err := Open(Options{Library: runtime(t), ModelDir: ".", Truncate: Refuse})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Close() }()
+	if want := "onnx/" + filepath.Base(dir) + ";"; !strings.HasPrefix(e.Space(), want) {
+		t.Errorf("%s, want %s", e.Space(), want)
+	}
+	texts := []string{"media", "margine operativo day hospital", "media", "trimestre anni"}
+	got, err := e.Embed(t.Context(), embed.Document, texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range texts {
+		if ids, _ := e.tokenizer.encode(text); !close4(got[i], mean(ids)) {
+			t.Errorf("text %d: %v, want %v", i, got[i], mean(ids))
+		}
 	}
 }
 

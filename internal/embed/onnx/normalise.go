@@ -136,10 +136,10 @@ func bert(clean, chinese, accents, small bool) func(string) string {
 	}
 }
 
-// control characters are not those that Unicode has not assigned: they stay, as
-// unknown tokens.
+// control characters are not those that Unicode has not assigned, though unicode.C
+// has them too: they stay, as unknown tokens.
 func control(c rune) bool {
-	return c != '\t' && c != '\n' && c != '\r' && unicode.Is(unicode.C, c)
+	return c != '\t' && c != '\n' && c != '\r' && unicode.In(c, unicode.Cc, unicode.Cf, unicode.Co)
 }
 
 func without(marks *unicode.RangeTable) func(string) string {

@@ -10,6 +10,7 @@ package onnx
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -60,10 +61,10 @@ type Embedder struct {
 var _ embed.Embedder = (*Embedder)(nil)
 
 // Open loads a model. The runtime is loaded once for a process, from the first
-// library that is named, and stays until its end; two calls of Open must not be
-// under way at once. The caller closes the embedder. Faults, all of the
-// configuration: embedder_setting_missing, onnx_file, onnx_library, onnx_tokenizer,
-// onnx_model, embedder_dimension.
+// library that is named, whatever later calls name, and stays until its end; two
+// calls of Open must not be under way at once. The caller closes the embedder.
+// Faults, all of the configuration: embedder_setting_missing, onnx_file, onnx_library, onnx_tokenizer,
+// onnx_model, onnx_unsupported, embedder_dimension.
 func Open(o Options) (*Embedder, error) {
 	o.BatchCount, o.BatchTokens = cmp.Or(o.BatchCount, 32), cmp.Or(o.BatchTokens, 16_000)
 	head, ok := headOf(o.Truncate)
@@ -89,18 +90,21 @@ func Open(o Options) (*Embedder, error) {
 	}
 	e := &Embedder{options: o, head: head, tokenizer: t, model: m}
 	if err := e.describe(); err != nil {
-		return nil, firstOf(err, m.close())
+		return nil, errors.Join(err, m.close())
 	}
 	return e, nil
 }
 
-func firstOf(err, _ error) error { return err }
-
 // describe settles dimensions and space.
 func (e *Embedder) describe() error {
 	o := e.options
+	// The base of "." is no name.
+	dir, err := filepath.Abs(o.ModelDir)
+	if err != nil {
+		return fault.New(fault.Usage, "onnx_file", "path", o.ModelDir).Because(err)
+	}
 	e.dimensions = cmp.Or(e.model.dimensions, o.Dimensions)
-	name := cmp.Or(o.Model, filepath.Base(filepath.Clean(o.ModelDir)))
+	name := cmp.Or(o.Model, filepath.Base(dir))
 	switch {
 	case e.dimensions == 0:
 		return fault.New(fault.Usage, "embedder_setting_missing", "provider", Provider, "key", "embed.dimensions")
@@ -174,7 +178,7 @@ func (e *Embedder) Embed(ctx context.Context, role embed.Role, texts []string) (
 		}
 		for k, i := range batch {
 			if vectors[i] = got[k]; e.options.Normalise {
-				normalise(got[k])
+				embed.Normalise(got[k])
 			}
 		}
 	}
@@ -209,6 +213,9 @@ func (e *Embedder) tokens(role embed.Role, text string) ([]int64, string) {
 	if !ok {
 		return nil, embed.ReasonServerFails
 	}
+	if len(ids) == 0 { // nothing is left of control characters, and not every model adds tokens
+		return nil, embed.ReasonNothing
+	}
 	if most := e.tokenizer.most; len(ids) > most {
 		if e.options.Truncate == Refuse {
 			return nil, embed.ReasonServerRefuses
@@ -220,11 +227,13 @@ func (e *Embedder) tokens(role embed.Role, text string) ([]int64, string) {
 }
 
 // batches cuts by count and by tokens, as they are after padding: places are in
-// the order of their length.
+// the order of their length. A model that knows no mask would take padding for text,
+// so that its batches are of one length.
 func (e *Embedder) batches(ids [][]int64, places []int) (out [][]int) {
 	from := 0
 	for at, i := range places {
-		if n := at - from; n > 0 && (n >= e.options.BatchCount || (n+1)*len(ids[i]) > e.options.BatchTokens) {
+		n, padded := at-from, len(ids[i]) != len(ids[places[from]])
+		if n > 0 && (n >= e.options.BatchCount || (n+1)*len(ids[i]) > e.options.BatchTokens || padded && !e.model.masks) {
 			out = append(out, places[from:at])
 			from = at
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // The ids in testdata are those of the reference (the Python package tokenizers
-// 0.22) for small vocabularies of our own.
+// 0.23) for small vocabularies of our own.
 func TestSameIDsAsTheReference(t *testing.T) {
 	for _, name := range []string{"wordpiece_uncased", "wordpiece_cased", "unigram"} {
 		t.Run(name, func(t *testing.T) {
@@ -59,11 +59,31 @@ func TestTokenizersThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// What the library cuts otherwise than the reference is refused, and not cut.
+func TestTokenizersThatAreNotCutAsByTheReference(t *testing.T) {
+	for name, text := range map[string]string{
+		"BPE":              `{"model":{"type":"BPE","vocab":{"a":0},"merges":[]}}`,
+		"bytes":            `{"model":{"type":"Unigram","byte_fallback":true,"vocab":[["a",0]]}}`,
+		"words by regex":   `{"pre_tokenizer":{"type":"Whitespace"},"model":{"type":"WordPiece","vocab":{"a":0}}}`,
+		"blanks too late":  `{"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Metaspace"},{"type":"WhitespaceSplit"}]},"model":{"type":"Unigram","vocab":[["a",0]]}}`,
+		"unknown template": `{"post_processor":{"type":"ByteLevel"},"model":{"type":"WordPiece","vocab":{"a":0}}}`,
+	} {
+		path := filepath.Join(t.TempDir(), "tokenizer.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := newTokenizer(directory{tokenizer: path})
+		t.Log(name)
+		wantFault(t, err, "onnx_unsupported")
+	}
+}
+
 func TestNormalisers(t *testing.T) {
 	for raw, want := range map[string]string{
 		`null`: "  È L’ﬁne ",
-		`{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Lowercase"}]}`:           "  è l’fine ",
-		`{"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"}]}`:         "  E L’ﬁne ",
+		`{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Lowercase"}]}`:   "  è l’fine ",
+		`{"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"}]}`: "  E L’ﬁne ",
+		`{"type":"StripAccents"}`:                                                            "  È L’ﬁne ",
 		`{"type":"Strip","strip_left":true,"strip_right":true}`:                              "È L’ﬁne",
 		`{"type":"Prepend","prepend":"_"}`:                                                   "_  È L’ﬁne ",
 		`{"type":"Replace","pattern":{"String":" "},"content":"▁"}`:                          "▁▁È▁L’ﬁne▁",
@@ -80,6 +100,10 @@ func TestNormalisers(t *testing.T) {
 		if got := n("  È L’ﬁne "); got != want {
 			t.Errorf("%s: %q, want %q", raw, got, want)
 		}
+	}
+	// Of the characters that Unicode has, control characters go and unassigned ones stay.
+	if got := bert(true, false, false, true)("İ\u0378\u00ad\ue000\x07\u3000"); got != "i\u0307\u0378 " {
+		t.Errorf("%q", got)
 	}
 }
 
