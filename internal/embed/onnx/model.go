@@ -79,7 +79,7 @@ func start(library string) error {
 		return nil
 	}
 	ort.SetSharedLibraryPath(library)
-	if err := ort.InitializeEnvironment(ort.WithLogLevelError()); err != nil {
+	if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
 		return fault.New(fault.Usage, "onnx_library", "path", library).Because(err)
 	}
 	return nil
