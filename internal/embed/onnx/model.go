@@ -79,6 +79,7 @@ func start(library string) error {
 		return nil
 	}
 	ort.SetSharedLibraryPath(library)
+	// Its errors are returned: standard error is ours.
 	if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
 		return fault.New(fault.Usage, "onnx_library", "path", library).Because(err)
 	}

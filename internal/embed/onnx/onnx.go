@@ -63,8 +63,8 @@ var _ embed.Embedder = (*Embedder)(nil)
 // Open loads a model. The runtime is loaded once for a process, from the first
 // library that is named, whatever later calls name, and stays until its end; two
 // calls of Open must not be under way at once. The caller closes the embedder.
-// Faults, all of the configuration: embedder_setting_missing, onnx_file, onnx_library, onnx_tokenizer,
-// onnx_model, onnx_unsupported, embedder_dimension.
+// Faults, all of the configuration: embedder_setting_missing, onnx_file,
+// onnx_library, onnx_tokenizer, onnx_model, onnx_unsupported, embedder_dimension.
 func Open(o Options) (*Embedder, error) {
 	o.BatchCount, o.BatchTokens = cmp.Or(o.BatchCount, 32), cmp.Or(o.BatchTokens, 16_000)
 	head, ok := headOf(o.Truncate)
