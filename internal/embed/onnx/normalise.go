@@ -156,15 +156,8 @@ func without(marks *unicode.RangeTable) func(string) string {
 // lower keeps the dot of İ, as Unicode's own rule does and strings.ToLower does not.
 func lower(s string) string { return strings.ToLower(strings.ReplaceAll(s, "İ", "i\u0307")) }
 
-// evenSpaces makes every white space a blank.
-func evenSpaces(s string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsSpace(c) {
-			return ' '
-		}
-		return c
-	}, s)
-}
+// evenSpaces makes white space of every kind and length one blank.
+func evenSpaces(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // ideograph: the blocks of CJK ideographs that BERT sets apart.
 func ideograph(c rune) bool {

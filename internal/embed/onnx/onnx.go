@@ -216,14 +216,10 @@ func (e *Embedder) tokens(role embed.Role, text string) ([]int64, string) {
 	if len(ids) == 0 { // nothing is left of control characters, and not every model adds tokens
 		return nil, embed.ReasonNothing
 	}
-	if most := e.tokenizer.most; len(ids) > most {
-		if e.options.Truncate == Refuse {
-			return nil, embed.ReasonServerRefuses
-		}
-		// The last token ends a text, whatever its length.
-		ids = append(ids[:most-1:most-1], ids[len(ids)-1])
+	if len(ids) > e.tokenizer.most && e.options.Truncate == Refuse {
+		return nil, embed.ReasonServerRefuses
 	}
-	return ids, ""
+	return e.tokenizer.cut(ids), ""
 }
 
 // batches cuts by count and by tokens, as they are after padding: places are in

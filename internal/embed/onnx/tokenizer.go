@@ -25,8 +25,11 @@ const mostTokens = 512
 type tokenizer struct {
 	inner     *hf.Tokenizer
 	normalise func(string) string
+	words     bool // blanks part what is cut, so that a text can be cut bit by bit
 	pad       int64
 	most      int
+
+	before, after []int64 // what begins and ends every text
 }
 
 func newTokenizer(d directory) (*tokenizer, error) {
@@ -45,11 +48,12 @@ func newTokenizer(d directory) (*tokenizer, error) {
 	if t.normalise, err = normaliser(file["normalizer"]); err != nil {
 		return unusable(err)
 	}
-	first, err := checkParts(d.tokenizer, file)
+	steps, err := checkParts(d.tokenizer, file)
 	if err != nil {
 		return nil, err
 	}
-	if first == preBERT || first == preSpaces {
+	t.words = len(steps) > 0 && steps[0].parts()
+	if t.words && steps[0].Type != preMeta {
 		// They cut at white space, of which the library knows ASCII's alone.
 		normalise := t.normalise
 		t.normalise = func(s string) string { return evenSpaces(normalise(s)) }
@@ -64,16 +68,33 @@ func newTokenizer(d directory) (*tokenizer, error) {
 	if t.inner, err = read(plain); err != nil {
 		return unusable(err)
 	}
-	for _, name := range []string{"[PAD]", "<pad>", "<|endoftext|>"} {
+	for _, name := range []string{"[PAD]", "<pad>"} {
 		if id, ok := t.inner.TokenToId(name); ok {
 			t.pad = int64(id)
 			break
 		}
 	}
-	if ids, ok := t.encode("prova"); !ok || len(ids) == 0 {
+	if !t.findEnds() {
 		return unusable(fmt.Errorf("it gives no tokens"))
 	}
 	return t, nil
+}
+
+// findEnds sees what the file puts before and behind a text.
+func (t *tokenizer) findEnds() bool {
+	const probe = "prova"
+	bare, ok := t.pieces(probe, false)
+	whole, okWhole := t.pieces(probe, true)
+	if !ok || !okWhole || len(bare) == 0 {
+		return false
+	}
+	for at := range len(whole) - len(bare) + 1 {
+		if slices.Equal(whole[at:at+len(bare)], bare) {
+			t.before, t.after = whole[:at:at], whole[at+len(bare):]
+			return true
+		}
+	}
+	return false
 }
 
 // The ways to cut a text into words that are cut as by the reference.
@@ -87,38 +108,42 @@ const (
 type part struct {
 	Type          string `json:"type"`
 	ByteFallback  bool   `json:"byte_fallback"`
+	Split         *bool  `json:"split"`
+	Prepend       string `json:"prepend_scheme"`
 	PreTokenizers []part `json:"pretokenizers"`
 }
 
+// parts says whether it cuts at every blank.
+func (p part) parts() bool { return p.Type != "" && (p.Split == nil || *p.Split) }
+
 // checkParts refuses a file with a part that is not cut as by the reference. Of BPE
 // the library takes equal merges in any order and knows neither bytes nor the last
-// blank of a text. first is what cuts first, empty where nothing does.
-func checkParts(path string, file map[string]json.RawMessage) (first string, err error) {
+// blank of a text. steps cut a text into words, one behind the other.
+func checkParts(path string, file map[string]json.RawMessage) (steps []part, err error) {
 	var model, pre, post part
 	for name, into := range map[string]*part{"model": &model, "pre_tokenizer": &pre, "post_processor": &post} {
 		if raw := file[name]; len(raw) > 0 && json.Unmarshal(raw, into) != nil {
-			return "", fault.New(fault.Usage, "onnx_tokenizer", "path", path)
+			return nil, fault.New(fault.Usage, "onnx_tokenizer", "path", path)
 		}
 	}
 	if model.Type != "WordPiece" && model.Type != "Unigram" || model.ByteFallback {
-		return "", unsupported(path, "WordPiece, Unigram (without byte_fallback)")
+		return nil, unsupported(path, "WordPiece, Unigram (without byte_fallback)")
 	}
 	if !slices.Contains([]string{"", "TemplateProcessing", "BertProcessing", "RobertaProcessing"}, post.Type) {
-		return "", unsupported(path, "TemplateProcessing, BertProcessing, RobertaProcessing")
+		return nil, unsupported(path, "TemplateProcessing, BertProcessing, RobertaProcessing")
 	}
-	steps := []part{pre}
+	steps = []part{pre}
 	if pre.Type == "Sequence" {
 		steps = pre.PreTokenizers
 	}
 	for i, step := range steps {
-		if step.Type != preMeta && step.Type != "" && (i > 0 || step.Type != preBERT && step.Type != preSpaces) {
-			return "", unsupported(path, "BertPreTokenizer, WhitespaceSplit, Metaspace")
+		known := step.Type == preMeta && (i == 0 || step.Prepend != "first") // of which words would be the first?
+		known = known || i == 0 && slices.Contains([]string{"", preBERT, preSpaces}, step.Type)
+		if !known {
+			return nil, unsupported(path, "BertPreTokenizer, WhitespaceSplit, Metaspace")
 		}
 	}
-	if len(steps) == 0 {
-		return "", nil
-	}
-	return steps[0].Type, nil
+	return steps, nil
 }
 
 // read is the library's reader, whose panics are errors here: the file is
@@ -132,15 +157,57 @@ func read(text []byte) (t *hf.Tokenizer, err error) {
 	return pretrained.FromReader(bytes.NewReader(text))
 }
 
-// encode is the ids of a text with those that begin and end it. ok is false where
-// the library fails.
+// chunk is how many bytes of a text are cut at a time: the library takes time with
+// the square of it.
+const chunk = 256
+
+// encode is the ids of a text with those that begin and end it. Of a text that is
+// too long for the model it may be a beginning, which is too long too. ok is false
+// where the library fails.
 func (t *tokenizer) encode(text string) (ids []int64, ok bool) {
+	ids = slices.Clone(t.before)
+	for rest := t.normalise(text); rest != "" && len(ids) <= t.most; {
+		var bit string
+		bit, rest = t.next(rest)
+		more, ok := t.pieces(bit, false)
+		if !ok {
+			return nil, false
+		}
+		ids = append(ids, more...)
+	}
+	return append(ids, t.after...), true
+}
+
+// next takes so much off a text that what follows is cut as if it still were there:
+// it begins with a blank.
+func (t *tokenizer) next(text string) (bit, rest string) {
+	if !t.words {
+		return text, ""
+	}
+	for at := chunk; at < len(text); at++ {
+		if text[at] == ' ' && text[at-1] != ' ' {
+			return text[:at], text[at:]
+		}
+	}
+	return text, ""
+}
+
+// cut leaves so many of the ids of a text as the model takes, and its end.
+func (t *tokenizer) cut(ids []int64) []int64 {
+	if len(ids) <= t.most {
+		return ids
+	}
+	return slices.Concat(ids[:max(0, t.most-len(t.after))], t.after)
+}
+
+// pieces is the library's work.
+func (t *tokenizer) pieces(text string, ends bool) (ids []int64, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			ids, ok = nil, false
 		}
 	}()
-	e, err := t.inner.EncodeSingle(t.normalise(text), true)
+	e, err := t.inner.EncodeSingle(text, ends)
 	if err != nil {
 		return nil, false
 	}

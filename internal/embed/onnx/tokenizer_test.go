@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,6 +67,7 @@ func TestTokenizersThatAreNotCutAsByTheReference(t *testing.T) {
 		"bytes":            `{"model":{"type":"Unigram","byte_fallback":true,"vocab":[["a",0]]}}`,
 		"words by regex":   `{"pre_tokenizer":{"type":"Whitespace"},"model":{"type":"WordPiece","vocab":{"a":0}}}`,
 		"blanks too late":  `{"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Metaspace"},{"type":"WhitespaceSplit"}]},"model":{"type":"Unigram","vocab":[["a",0]]}}`,
+		"a first of many":  `{"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},{"type":"Metaspace","prepend_scheme":"first"}]},"model":{"type":"Unigram","vocab":[["a",0]]}}`,
 		"unknown template": `{"post_processor":{"type":"ByteLevel"},"model":{"type":"WordPiece","vocab":{"a":0}}}`,
 	} {
 		path := filepath.Join(t.TempDir(), "tokenizer.json")
@@ -75,6 +77,42 @@ func TestTokenizersThatAreNotCutAsByTheReference(t *testing.T) {
 		_, err := newTokenizer(directory{tokenizer: path})
 		t.Log(name)
 		wantFault(t, err, "onnx_unsupported")
+	}
+}
+
+// A long text is cut bit by bit and not beyond what the model takes.
+func TestLongTexts(t *testing.T) {
+	seed := uint64(os.Getpid())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	for _, name := range []string{"wordpiece_uncased", "wordpiece_cased", "unigram"} {
+		tok, err := newTokenizer(directory{tokenizer: filepath.Join("testdata", name+".json"), most: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := []string{"perché", "età", "67,5", "margine", "日本語", "day-hospital", "\n", "\u00a0", "  ", "x"}
+		for range 15 {
+			var b strings.Builder
+			for range 200 {
+				b.WriteString(words[random.IntN(len(words))])
+				b.WriteString([]string{" ", "  ", ""}[random.IntN(3)])
+			}
+			got, ok := tok.encode(b.String())
+			want, okWhole := tok.pieces(tok.normalise(b.String()), true)
+			if !ok || !okWhole || !slices.Equal(got, want) {
+				t.Fatalf("%s: %d and %d tokens", name, len(got), len(want))
+			}
+		}
+		tok.most = 100
+		text := strings.Repeat("margine operativo ", 10_000)
+		ids, ok := tok.encode(text)
+		if !ok || len(ids) <= 100 || len(ids) > 100+chunk {
+			t.Errorf("%s: %d tokens", name, len(ids))
+		}
+		short, _ := tok.pieces(tok.normalise(text[:2000]), true)
+		if cut := tok.cut(ids); len(cut) != 100 || cut[99] != ids[len(ids)-1] || !slices.Equal(cut[:99], short[:99]) {
+			t.Errorf("%s: %v", name, cut)
+		}
 	}
 }
 
