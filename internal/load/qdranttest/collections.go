@@ -12,37 +12,53 @@ import (
 
 // collection is one, guarded by the server's lock.
 type collection struct {
-	vectors map[string]*qdrant.VectorParams // "" is the one without a name
-	schema  map[string]*qdrant.PayloadSchemaInfo
-	strict  *qdrant.StrictModeConfig
-	points  map[string]*point
-	order   []string                     // ids in the order of a scroll; nil after an insert or a delete
-	keys    map[string]map[string]*point // points by record_key, as the real one's index has them
+	vectors       map[string]*qdrant.VectorParams // "" is the one without a name
+	schema        map[string]*qdrant.PayloadSchemaInfo
+	strict        *qdrant.StrictModeConfig
+	reads, writes *bucket
+	points        map[string]*point
+	order         []string                     // ids in the order of a scroll; nil after an insert or a delete
+	keys          map[string]map[string]*point // points by record_key, as the real one's index has them
 }
 
 // keyField is the one field whose index is more than a name here: every batch asks
 // for it.
 const keyField = "record_key"
 
-func (c *collection) remember(p *point) {
-	key := p.payload[keyField].GetStringValue()
-	if c.keys[key] == nil {
-		c.keys[key] = map[string]*point{}
+func keysOf(p *point) (keys []string) {
+	for _, v := range items(p.payload[keyField]) {
+		if s, is := v.GetKind().(*qdrant.Value_StringValue); is {
+			keys = append(keys, s.StringValue)
+		}
 	}
-	c.keys[key][p.text] = p
+	return keys
+}
+
+func (c *collection) remember(p *point) {
+	for _, key := range keysOf(p) {
+		if c.keys[key] == nil {
+			c.keys[key] = map[string]*point{}
+		}
+		c.keys[key][p.text] = p
+	}
 }
 
 func (c *collection) forget(p *point) {
-	key := p.payload[keyField].GetStringValue()
-	if delete(c.keys[key], p.text); len(c.keys[key]) == 0 {
-		delete(c.keys, key)
+	for _, key := range keysOf(p) {
+		if delete(c.keys[key], p.text); len(c.keys[key]) == 0 {
+			delete(c.keys, key)
+		}
 	}
 }
 
-// lay gives a point another payload.
-func (c *collection) lay(p *point, payload map[string]*qdrant.Value) {
-	c.forget(p)
-	p.payload = payload
+// put puts a point there, in the place of one with its id.
+func (c *collection) put(p *point) {
+	if old, there := c.points[p.text]; there {
+		c.forget(old)
+	} else {
+		c.order = nil
+	}
+	c.points[p.text] = p
 	c.remember(p)
 }
 
@@ -57,12 +73,20 @@ func (c *collection) drop(id string) {
 // candidates are the ids, in order, among which all that match a filter are.
 func (c *collection) candidates(f *qdrant.Filter) []string {
 	for _, condition := range f.GetMust() {
-		keywords := condition.GetField().GetMatch().GetKeywords().GetStrings()
-		if condition.GetField().GetKey() != keyField || keywords == nil {
+		if condition.GetField().GetKey() != keyField {
+			continue
+		}
+		var wanted []string
+		switch o := condition.GetField().GetMatch().GetMatchValue().(type) {
+		case *qdrant.Match_Keyword:
+			wanted = []string{o.Keyword}
+		case *qdrant.Match_Keywords:
+			wanted = o.Keywords.GetStrings()
+		default:
 			continue
 		}
 		found := map[string]bool{}
-		for _, key := range keywords {
+		for _, key := range wanted {
 			for id := range c.keys[key] {
 				found[id] = true
 			}
@@ -100,7 +124,8 @@ func (x collections) Create(_ context.Context, r *qdrant.CreateCollection) (*qdr
 		return nil, status.Errorf(codes.AlreadyExists, "Collection `%s` already exists!", r.GetCollectionName())
 	}
 	c := &collection{vectors: map[string]*qdrant.VectorParams{}, schema: map[string]*qdrant.PayloadSchemaInfo{},
-		strict: r.GetStrictModeConfig(), points: map[string]*point{}, keys: map[string]map[string]*point{}}
+		points: map[string]*point{}, keys: map[string]map[string]*point{}}
+	c.limit(r.GetStrictModeConfig())
 	if p := r.GetVectorsConfig().GetParams(); p != nil {
 		c.vectors[""] = p
 	}
@@ -158,7 +183,7 @@ func (x collections) Update(_ context.Context, r *qdrant.UpdateCollection) (*qdr
 		return nil, err
 	}
 	if r.GetStrictModeConfig() != nil {
-		c.strict = r.GetStrictModeConfig()
+		c.limit(r.GetStrictModeConfig())
 	}
 	return &qdrant.CollectionOperationResponse{Result: true}, nil
 }
@@ -178,29 +203,34 @@ func (x points) CreateFieldIndex(_ context.Context, r *qdrant.CreateFieldIndexCo
 	if err != nil {
 		return nil, err
 	}
-	kind := qdrant.PayloadSchemaType_UnknownType
-	switch r.GetFieldType() {
-	case qdrant.FieldType_FieldTypeKeyword:
-		kind = qdrant.PayloadSchemaType_Keyword
-	case qdrant.FieldType_FieldTypeInteger:
-		kind = qdrant.PayloadSchemaType_Integer
+	kind := schemaType(r.GetFieldType())
+	if r.FieldType == nil || kind == qdrant.PayloadSchemaType_UnknownType {
+		return nil, status.Error(codes.InvalidArgument, "field type is missing or not known here")
 	}
 	c.schema[r.GetFieldName()] = &qdrant.PayloadSchemaInfo{DataType: kind}
 	return done(), nil
 }
 
+func schemaType(t qdrant.FieldType) qdrant.PayloadSchemaType {
+	switch t {
+	case qdrant.FieldType_FieldTypeKeyword:
+		return qdrant.PayloadSchemaType_Keyword
+	case qdrant.FieldType_FieldTypeInteger:
+		return qdrant.PayloadSchemaType_Integer
+	case qdrant.FieldType_FieldTypeFloat:
+		return qdrant.PayloadSchemaType_Float
+	case qdrant.FieldType_FieldTypeBool:
+		return qdrant.PayloadSchemaType_Bool
+	case qdrant.FieldType_FieldTypeText:
+		return qdrant.PayloadSchemaType_Text
+	case qdrant.FieldType_FieldTypeDatetime:
+		return qdrant.PayloadSchemaType_Datetime
+	case qdrant.FieldType_FieldTypeUuid:
+		return qdrant.PayloadSchemaType_Uuid
+	}
+	return qdrant.PayloadSchemaType_UnknownType
+}
+
 func done() *qdrant.PointsOperationResponse {
 	return &qdrant.PointsOperationResponse{Result: &qdrant.UpdateResult{Status: qdrant.UpdateStatus_Completed}}
-}
-
-// strictly is the strict mode of a collection where it is on, or nothing.
-func (c *collection) strictly() *qdrant.StrictModeConfig {
-	if c.strict.GetEnabled() {
-		return c.strict
-	}
-	return &qdrant.StrictModeConfig{}
-}
-
-func strictly(what string) error {
-	return status.Errorf(codes.InvalidArgument, "Bad request: Strict mode: %s", what)
 }

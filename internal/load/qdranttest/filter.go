@@ -2,111 +2,176 @@ package qdranttest
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/qdrant/go-client/qdrant"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
-func matches(p *point, f *qdrant.Filter) bool {
-	holds := func(c *qdrant.Condition) bool { return p.holds(c) }
-	if !all(f.GetMust(), holds) || slices.ContainsFunc(f.GetMustNot(), holds) {
-		return false
+// predicate is whether a point fits. Conditions that are not known here are
+// refused, lest a test passes because nothing was found.
+type predicate func(*point) bool
+
+// predicate of a filter; everything fits none, and an empty one.
+func (c *collection) predicate(f *qdrant.Filter) (predicate, error) {
+	must, err := c.predicates(f.GetMust())
+	if err != nil {
+		return nil, err
 	}
-	return len(f.GetShould()) == 0 || slices.ContainsFunc(f.GetShould(), holds)
+	should, err := c.predicates(f.GetShould())
+	if err != nil {
+		return nil, err
+	}
+	mustNot, err := c.predicates(f.GetMustNot())
+	if err != nil {
+		return nil, err
+	}
+	some, err := c.predicates(f.GetMinShould().GetConditions())
+	if err != nil {
+		return nil, err
+	}
+	return func(p *point) bool {
+		return count(must, p) == len(must) && count(mustNot, p) == 0 &&
+			(len(should) == 0 || count(should, p) > 0) && count(some, p) >= int(f.GetMinShould().GetMinCount())
+	}, nil
 }
 
-func all[T any](list []T, holds func(T) bool) bool {
-	return !slices.ContainsFunc(list, func(v T) bool { return !holds(v) })
+func (c *collection) predicates(conditions []*qdrant.Condition) ([]predicate, error) {
+	out := make([]predicate, len(conditions))
+	for i, condition := range conditions {
+		var err error
+		if out[i], err = c.condition(condition); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
-func (p *point) holds(c *qdrant.Condition) bool {
-	switch o := c.GetConditionOneOf().(type) {
+func count(list []predicate, p *point) (n int) {
+	for _, holds := range list {
+		if holds(p) {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *collection) condition(condition *qdrant.Condition) (predicate, error) {
+	switch o := condition.GetConditionOneOf().(type) {
 	case *qdrant.Condition_Field:
-		return slices.ContainsFunc(values(p.payload, o.Field.GetKey()), func(v *qdrant.Value) bool { return equal(v, o.Field.GetMatch()) })
+		return c.field(o.Field)
 	case *qdrant.Condition_IsEmpty:
-		return !slices.ContainsFunc(values(p.payload, o.IsEmpty.GetKey()), func(v *qdrant.Value) bool { return !null(v) })
-	case *qdrant.Condition_IsNull:
-		return slices.ContainsFunc(values(p.payload, o.IsNull.GetKey()), null)
-	case *qdrant.Condition_HasId:
-		id, err := idText(p.id)
-		return err == nil && slices.ContainsFunc(o.HasId.GetHasId(), func(other *qdrant.PointId) bool {
-			text, err := idText(other)
-			return err == nil && text == id
+		return valued(o.IsEmpty.GetKey(), func(v *qdrant.Value) bool {
+			return v == nil || null(v) || v.GetListValue() != nil && len(items(v)) == 0
 		})
+	case *qdrant.Condition_IsNull:
+		return valued(o.IsNull.GetKey(), func(v *qdrant.Value) bool { return slices.ContainsFunc(items(v), null) })
+	case *qdrant.Condition_HasId:
+		ids, err := idTexts(o.HasId.GetHasId())
+		wanted := make(map[string]bool, len(ids))
+		for _, id := range ids {
+			wanted[id] = true
+		}
+		return func(p *point) bool { return wanted[p.text] }, err
 	case *qdrant.Condition_Filter:
-		return matches(p, o.Filter)
+		return c.predicate(o.Filter)
+	case *qdrant.Condition_Nested:
+		holds, err := c.predicate(o.Nested.GetFilter())
+		if err != nil {
+			return nil, err
+		}
+		return valued(o.Nested.GetKey(), func(v *qdrant.Value) bool {
+			return slices.ContainsFunc(v.GetListValue().GetValues(), func(item *qdrant.Value) bool {
+				return item.GetStructValue() != nil && holds(&point{payload: item.GetStructValue().GetFields()})
+			})
+		})
 	}
-	return false
+	return nil, status.Error(codes.Unimplemented, "no such condition here")
 }
 
-func null(v *qdrant.Value) bool {
-	_, is := v.GetKind().(*qdrant.Value_NullValue)
-	return is
+// valued looks at the value of a field, which is nil where there is none.
+func valued(key string, holds func(*qdrant.Value) bool) (predicate, error) {
+	path, err := split(key)
+	if err != nil {
+		return nil, err
+	}
+	return func(p *point) bool { return holds(at(p.payload, path)) }, nil
 }
 
-// values are those at a path: one, or the items of a list.
-func values(payload map[string]*qdrant.Value, key string) []*qdrant.Value {
-	head, rest, deeper := strings.Cut(key, ".")
-	v, ok := payload[head]
+func (c *collection) field(f *qdrant.FieldCondition) (predicate, error) {
+	var fits func(*qdrant.Value) bool
 	switch {
-	case !ok:
-		return nil
-	case deeper:
-		return values(v.GetStructValue().GetFields(), rest)
+	case f.GetMatch().GetMatchValue() != nil:
+		fits = c.match(f.GetKey(), f.GetMatch())
+	case f.GetRange() != nil:
+		fits = func(v *qdrant.Value) bool { return within(v, f.GetRange()) }
 	}
-	if list := v.GetListValue(); list != nil {
-		return list.GetValues()
+	if fits == nil {
+		return nil, status.Error(codes.Unimplemented, "no such condition on a field here")
 	}
-	return []*qdrant.Value{v}
+	return valued(f.GetKey(), func(v *qdrant.Value) bool { return slices.ContainsFunc(items(v), fits) })
 }
 
-func equal(v *qdrant.Value, m *qdrant.Match) bool {
-	text, isText := v.GetKind().(*qdrant.Value_StringValue)
+// match is whether a value fits; nil: not known here.
+func (c *collection) match(key string, m *qdrant.Match) func(*qdrant.Value) bool {
+	_, indexed := c.schema[key]
 	switch o := m.GetMatchValue().(type) {
 	case *qdrant.Match_Keyword:
-		return isText && text.StringValue == o.Keyword
+		return among([]string{o.Keyword})
 	case *qdrant.Match_Keywords:
-		return isText && slices.Contains(o.Keywords.GetStrings(), text.StringValue)
+		return among(o.Keywords.GetStrings())
 	case *qdrant.Match_ExceptKeywords:
-		return isText && !slices.Contains(o.ExceptKeywords.GetStrings(), text.StringValue)
-	case *qdrant.Match_Integer:
-		n, ok := v.GetKind().(*qdrant.Value_IntegerValue)
-		return ok && n.IntegerValue == o.Integer
-	case *qdrant.Match_Boolean:
-		b, ok := v.GetKind().(*qdrant.Value_BoolValue)
-		return ok && b.BoolValue == o.Boolean
-	}
-	return false
-}
-
-// allows checks a request against the limits of strict mode.
-func (c *collection) allows(limit uint64, f *qdrant.Filter) error {
-	s := c.strictly()
-	if s.MaxQueryLimit != nil && limit > uint64(*s.MaxQueryLimit) {
-		return strictly("max_query_limit")
-	}
-	conditions := fields(f)
-	if s.FilterMaxConditions != nil && uint64(len(conditions)) > *s.FilterMaxConditions {
-		return strictly("filter_max_conditions")
-	}
-	for _, field := range conditions {
-		size := max(len(field.GetMatch().GetKeywords().GetStrings()), len(field.GetMatch().GetExceptKeywords().GetStrings()))
-		if s.ConditionMaxSize != nil && uint64(size) > *s.ConditionMaxSize {
-			return strictly("condition_max_size")
+		listed := among(o.ExceptKeywords.GetStrings())
+		return func(v *qdrant.Value) bool {
+			_, is := v.GetKind().(*qdrant.Value_StringValue)
+			return !null(v) && !listed(v) && (is || !indexed)
 		}
-		if _, indexed := c.schema[field.GetKey()]; !indexed && s.UnindexedFilteringRetrieve != nil && !*s.UnindexedFilteringRetrieve {
-			return strictly("unindexed_filtering_retrieve: " + field.GetKey())
+	case *qdrant.Match_Integer:
+		return amongIntegers([]int64{o.Integer})
+	case *qdrant.Match_Integers:
+		return amongIntegers(o.Integers.GetIntegers())
+	case *qdrant.Match_ExceptIntegers:
+		listed := amongIntegers(o.ExceptIntegers.GetIntegers())
+		return func(v *qdrant.Value) bool {
+			_, is := v.GetKind().(*qdrant.Value_IntegerValue)
+			return !null(v) && !listed(v) && (is || !indexed)
+		}
+	case *qdrant.Match_Boolean:
+		return func(v *qdrant.Value) bool {
+			b, is := v.GetKind().(*qdrant.Value_BoolValue)
+			return is && b.BoolValue == o.Boolean
 		}
 	}
 	return nil
 }
 
-func fields(f *qdrant.Filter) (out []*qdrant.FieldCondition) {
-	for _, c := range slices.Concat(f.GetMust(), f.GetShould(), f.GetMustNot()) {
-		if field := c.GetField(); field != nil {
-			out = append(out, field)
-		}
-		out = append(out, fields(c.GetFilter())...)
+func among(wanted []string) func(*qdrant.Value) bool {
+	set := make(map[string]bool, len(wanted))
+	for _, s := range wanted {
+		set[s] = true
 	}
-	return out
+	return func(v *qdrant.Value) bool {
+		s, is := v.GetKind().(*qdrant.Value_StringValue)
+		return is && set[s.StringValue]
+	}
+}
+
+func amongIntegers(wanted []int64) func(*qdrant.Value) bool {
+	return func(v *qdrant.Value) bool {
+		n, is := v.GetKind().(*qdrant.Value_IntegerValue)
+		return is && slices.Contains(wanted, n.IntegerValue)
+	}
+}
+
+func within(v *qdrant.Value, r *qdrant.Range) bool {
+	var n float64
+	switch k := v.GetKind().(type) {
+	case *qdrant.Value_IntegerValue:
+		n = float64(k.IntegerValue)
+	case *qdrant.Value_DoubleValue:
+		n = k.DoubleValue
+	default:
+		return false
+	}
+	return (r.Lt == nil || n < *r.Lt) && (r.Lte == nil || n <= *r.Lte) && (r.Gt == nil || n > *r.Gt) && (r.Gte == nil || n >= *r.Gte)
 }

@@ -15,7 +15,8 @@ type Point struct {
 	ID string
 	// Payload has int64, float64, string, bool, nil, []any and map[string]any.
 	Payload map[string]any
-	Vector  []float32 // the one without a name, or the only one
+	Vector  []float32            // the one without a name, or the only one
+	Vectors map[string][]float32 // all, by name
 }
 
 // Points of a collection, by id; nil where there is no such collection.
@@ -28,9 +29,12 @@ func (s *Server) Points(name string) []Point {
 	}
 	out := []Point{}
 	for id, p := range c.points {
-		held := Point{ID: id, Payload: object(p.payload)}
-		for _, vector := range p.vectors {
-			held.Vector = slices.Clone(vector)
+		held := Point{ID: id, Payload: plainFields(p.payload), Vectors: map[string][]float32{}}
+		for name, vector := range p.vectors {
+			held.Vectors[name] = slices.Clone(vector)
+			if name == "" || len(p.vectors) == 1 {
+				held.Vector = held.Vectors[name]
+			}
 		}
 		out = append(out, held)
 	}
@@ -38,7 +42,7 @@ func (s *Server) Points(name string) []Point {
 	return out
 }
 
-func object(fields map[string]*qdrant.Value) map[string]any {
+func plainFields(fields map[string]*qdrant.Value) map[string]any {
 	out := make(map[string]any, len(fields))
 	for name, v := range fields {
 		out[name] = plain(v)
@@ -63,12 +67,13 @@ func plain(v *qdrant.Value) any {
 		}
 		return out
 	case *qdrant.Value_StructValue:
-		return object(k.StructValue.GetFields())
+		return plainFields(k.StructValue.GetFields())
 	}
 	return nil
 }
 
-// Plant puts a point there as another writer would, as a whole.
+// Plant puts a point there as a whole, as another writer would: no call of it is
+// counted. The vector goes under the only name, if there is one.
 func (s *Server) Plant(collection, id string, vector []float32, payload map[string]any) error {
 	values := make(map[string]*qdrant.Value, len(payload))
 	for name, v := range payload {
@@ -78,22 +83,30 @@ func (s *Server) Plant(collection, id string, vector []float32, payload map[stri
 		}
 		values[name] = value
 	}
+	pointID := qdrant.NewID(id)
+	if n, err := strconv.ParseUint(id, 10, 64); err == nil {
+		pointID = qdrant.NewIDNum(n)
+	}
+	text, err := idText(pointID)
+	if err != nil {
+		return fmt.Errorf("plant %s: %w", id, err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, err := s.find(collection)
 	if err != nil {
 		return err
 	}
-	names := slices.Collect(maps.Keys(c.vectors))
-	vectors := qdrant.NewVectors(vector...)
-	if len(names) == 1 && names[0] != "" {
-		vectors = qdrant.NewVectorsMap(map[string]*qdrant.Vector{names[0]: qdrant.NewVector(vector...)})
+	name := ""
+	if names := slices.Collect(maps.Keys(c.vectors)); len(names) == 1 {
+		name = names[0]
 	}
-	pointID := qdrant.NewID(id)
-	if n, err := strconv.ParseUint(id, 10, 64); err == nil {
-		pointID = qdrant.NewIDNum(n)
+	fitting, err := c.fitting(name, vector)
+	if err != nil {
+		return fmt.Errorf("plant %s: %w", id, err)
 	}
-	return points{s: s}.upsert(c, []*qdrant.PointStruct{{Id: pointID, Vectors: vectors, Payload: values}})
+	c.put(&point{id: pointID, text: text, payload: values, vectors: map[string][]float32{name: fitting}})
+	return nil
 }
 
 // Remove takes points away as another writer would.
@@ -104,15 +117,6 @@ func (s *Server) Remove(collection string, ids ...string) {
 		for _, id := range ids {
 			c.drop(id)
 		}
-	}
-}
-
-// SetStrict sets the limits of a collection that is there.
-func (s *Server) SetStrict(collection string, limits *qdrant.StrictModeConfig) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.collections[collection]; c != nil {
-		c.strict = limits
 	}
 }
 

@@ -1,35 +1,62 @@
 // Package qdranttest is an in-process Qdrant over gRPC, for tests and
-// benchmarks: the calls that the store makes, exact search, and trouble on demand.
+// benchmarks: the calls that the store makes, exact search, the refusals of the
+// real one, and trouble on demand. It has no network but loopback and no disk.
 //
-// Checked against the engine itself (the package qdrant-edge-py 0.7, in process):
-// a null in set_payload removes its field, an upsert keeps it; set_payload below
-// a key makes the object that is missing and replaces what is none; of an object
-// that is emptied by delete_payload {} stays; updates of an unknown point are
-// refused; points are in the order of numbers, then of UUIDs; a vector whose
-// squared length is below the epsilon of float32 is not brought to unit length;
-// a value matches a list that has it, and not one in a list in a list; is_empty is
-// true of null, [] and nothing, not of {}.
+// Checked against the engine itself (the package qdrant-edge-py 0.9.0, which is
+// the server's own segment engine, in process):
 //
-// Assumed, from the server's published sources: the codes of its refusals.
+//   - A null in set_payload removes its field, one inside a value stays; an upsert
+//     and overwrite_payload keep nulls. set_payload below a key makes the objects
+//     that are missing and replaces what is none. Of an object that is emptied by
+//     delete_payload {} stays.
+//   - A write to several points of which one is unknown is applied to the others,
+//     and then refused. An upsert with one bad vector is refused, and some of the
+//     others are in: there in no order (hash maps), here those before it. Deleting
+//     an unknown point is no error. Of two points with one id in an upsert the
+//     later counts. An upsert without a named vector drops the one that was there.
+//   - Points are in the order of numbers, then of UUIDs; offsets need not exist.
+//   - Cosine: a vector whose squared length, in float32, is below the epsilon of
+//     float32 or within 1e-6 of 1 is left as it is; where it overflows, zeros are
+//     stored. A score must be above the threshold, not on it.
+//   - A value matches a list that has it, and not a list in a list; "a.b" does not
+//     look into lists. is_empty is true of nothing, null and [], not of {} and
+//     [null]; is_null of null and of lists with one. Without an index "except"
+//     takes any value but null, with one those of its type alone. nested looks at
+//     the objects of a list, not at an object. has_id, should, min_should.
+//   - Selected fields: of an object whose field is missing {} is told, of a list
+//     below which a field was asked for [].
+//
+// Read in the server's published sources (1.12 to 1.18): the codes of refusals;
+// that a null in a list of limits of strict mode limits nothing, and its limits
+// are InvalidArgument but for the rates, which are ResourceExhausted with the
+// trailer retry-after, or without it where a call costs more than a minute has;
+// the costs of searches and scrolls (1, and 1 a condition) and of writes (1 a
+// point); that health needs no key; that vectors are told in another field from
+// 1.17 on; that a limit of 0 is refused, and points without any vectors.
+//
+// Assumed: that a message that is too large is OutOfRange with the server and
+// ResourceExhausted with proxies (Options.Oversized); that the ids of has_id count
+// for condition_max_size. Not there: aliases, shards, sparse and multiple vectors,
+// datetime, geo and full-text conditions, keys with [] or quotes, prefetch and
+// queries other than the nearest, ordering by a field. They are Unimplemented,
+// never answered wrongly.
 package qdranttest
 
 import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"maps"
+	"math"
 	"net"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/qdrant/go-client/qdrant"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 )
 
 // Options of a server.
@@ -39,6 +66,10 @@ type Options struct {
 	ReadOnlyKey string      // may read alone
 	TLS         *tls.Config // nil: a plain connection
 	MaxMessage  int         // bytes of a request; 0: what gRPC takes by default, 4 MiB
+	// Oversized is the code of a request above MaxMessage: ResourceExhausted, as
+	// from gRPC and proxies, when it is OK; OutOfRange from the real server.
+	Oversized codes.Code
+	Now       func() time.Time // for rates; time.Now when nil
 }
 
 // Server is one that listens on loopback. Its methods may be called at any time
@@ -47,6 +78,7 @@ type Server struct {
 	options  Options
 	listener net.Listener
 	grpc     *grpc.Server
+	oldField bool // vectors are told as before 1.17
 
 	mu          sync.RWMutex
 	collections map[string]*collection
@@ -56,50 +88,32 @@ type Server struct {
 	faults func(Call) Fault
 }
 
-// Call is one that is about to be carried out.
-type Call struct {
-	Method string // for example Points/Upsert
-	N      int    // calls of this method before it
-	Total  int    // calls before it
-	Data   proto.Message
-}
-
-// Fault is what happens to a call. The zero Fault is none.
-type Fault struct {
-	Code       codes.Code
-	After      bool   // the call is carried out, and its reply is lost
-	RetryAfter int    // seconds, told beside the code; negative: now
-	Hang       bool   // nothing happens until the client gives up
-	Before     func() // runs first
-}
-
-// Counts are the calls since the start or the last Reset.
-type Counts struct {
-	Methods           map[string]int
-	Writes            int // calls that change points
-	Deletes           int
-	Upserted, Updated int // points written by upserts, and by other calls
-	VectorsRead       int // vectors in replies
-	LargestRequest    int // bytes
-	LargestReply      int
-}
-
 // Start makes a server listen. The caller closes it.
 func Start(o Options) (*Server, error) {
 	if o.Version == "" {
 		o.Version = "1.17.0"
 	}
+	if o.MaxMessage == 0 {
+		o.MaxMessage = 4 << 20
+	}
+	if o.Oversized == codes.OK {
+		o.Oversized = codes.ResourceExhausted
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("qdranttest: %w", err)
 	}
-	s := &Server{options: o, listener: listener, collections: map[string]*collection{}, counts: Counts{Methods: map[string]int{}}}
-	options := []grpc.ServerOption{grpc.UnaryInterceptor(s.intercept)}
+	s := &Server{options: o, listener: listener, oldField: before(o.Version, 1, 17),
+		collections: map[string]*collection{}, counts: Counts{Methods: map[string]int{}}}
+	options := []grpc.ServerOption{grpc.UnaryInterceptor(s.intercept), grpc.MaxRecvMsgSize(o.MaxMessage)}
+	if o.Oversized != codes.ResourceExhausted {
+		options = append(options, grpc.MaxRecvMsgSize(math.MaxInt32)) // intercept looks
+	}
 	if o.TLS != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(o.TLS)))
-	}
-	if o.MaxMessage > 0 {
-		options = append(options, grpc.MaxRecvMsgSize(o.MaxMessage))
 	}
 	s.grpc = grpc.NewServer(options...)
 	qdrant.RegisterQdrantServer(s.grpc, health{s: s})
@@ -107,6 +121,17 @@ func Start(o Options) (*Server, error) {
 	qdrant.RegisterPointsServer(s.grpc, points{s: s})
 	go func() { _ = s.grpc.Serve(listener) }() // ends with Close
 	return s, nil
+}
+
+// before is whether a version is an older one; what is no version is not.
+func before(version string, major, minor int) bool {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	first, errFirst := strconv.Atoi(parts[0])
+	second, errSecond := strconv.Atoi(parts[1])
+	return errFirst == nil && errSecond == nil && (first < major || first == major && second < minor)
 }
 
 // Addr is host:port.
@@ -122,127 +147,6 @@ func (s *Server) URL() string {
 
 // Close ends all calls.
 func (s *Server) Close() { s.grpc.Stop() }
-
-// SetFaults asks fn about every call from now on; nil: no faults.
-func (s *Server) SetFaults(fn func(Call) Fault) {
-	s.seen.Lock()
-	defer s.seen.Unlock()
-	s.faults = fn
-}
-
-// Counts of the calls so far.
-func (s *Server) Counts() Counts {
-	s.seen.Lock()
-	defer s.seen.Unlock()
-	c := s.counts
-	c.Methods = maps.Clone(c.Methods)
-	return c
-}
-
-// Reset begins to count anew.
-func (s *Server) Reset() {
-	s.seen.Lock()
-	defer s.seen.Unlock()
-	s.counts = Counts{Methods: map[string]int{}}
-}
-
-func (s *Server) count(change func(*Counts)) {
-	s.seen.Lock()
-	defer s.seen.Unlock()
-	change(&s.counts)
-}
-
-func writes(method string) bool {
-	switch method {
-	case "Points/Upsert", "Points/Delete", "Points/UpdateVectors", "Points/SetPayload", "Points/OverwritePayload",
-		"Points/DeletePayload", "Points/UpdateBatch":
-		return true
-	}
-	return false
-}
-
-func changes(method string) bool {
-	return writes(method) || method == "Points/CreateFieldIndex" || method == "Collections/Create" ||
-		method == "Collections/Update" || method == "Collections/Delete"
-}
-
-func (s *Server) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	method := strings.TrimPrefix(info.FullMethod, "/qdrant.")
-	message, _ := request.(proto.Message)
-	s.seen.Lock()
-	call := Call{Method: method, N: s.counts.Methods[method], Data: message}
-	for _, n := range s.counts.Methods {
-		call.Total += n
-	}
-	s.counts.Methods[method]++
-	if writes(method) {
-		s.counts.Writes++
-	}
-	if method == "Points/Delete" || method == "Collections/Delete" {
-		s.counts.Deletes++
-	}
-	s.counts.LargestRequest = max(s.counts.LargestRequest, proto.Size(message))
-	faults := s.faults
-	s.seen.Unlock()
-	if err := s.authorise(ctx, method); err != nil {
-		return nil, err
-	}
-	var fault Fault
-	if faults != nil {
-		fault = faults(call)
-	}
-	if fault.Before != nil {
-		fault.Before()
-	}
-	if fault.Hang {
-		<-ctx.Done()
-		return nil, status.FromContextError(ctx.Err()).Err()
-	}
-	if fault.Code != codes.OK && !fault.After {
-		return nil, failure(ctx, fault)
-	}
-	reply, err := handle(ctx, request)
-	if err == nil && fault.After {
-		return nil, failure(ctx, fault)
-	}
-	if m, ok := reply.(proto.Message); ok && err == nil {
-		size := proto.Size(m)
-		s.count(func(c *Counts) { c.LargestReply = max(c.LargestReply, size) })
-	}
-	return reply, err
-}
-
-func failure(ctx context.Context, f Fault) error {
-	if f.RetryAfter != 0 {
-		_ = grpc.SetTrailer(ctx, metadata.Pairs("retry-after", strconv.Itoa(max(0, f.RetryAfter))))
-	}
-	code := f.Code
-	if code == codes.OK {
-		code = codes.Unavailable
-	}
-	return status.Error(code, "on demand")
-}
-
-func (s *Server) authorise(ctx context.Context, method string) error {
-	if s.options.APIKey == "" {
-		return nil
-	}
-	var given string
-	if md, ok := metadata.FromIncomingContext(ctx); ok {
-		if keys := md.Get("api-key"); len(keys) > 0 {
-			given = keys[0]
-		}
-	}
-	switch {
-	case given == s.options.APIKey:
-		return nil
-	case given == "" || given != s.options.ReadOnlyKey:
-		return status.Error(codes.Unauthenticated, "Must provide an API key")
-	case changes(method):
-		return status.Error(codes.PermissionDenied, "Global manage access is required")
-	}
-	return nil
-}
 
 type health struct {
 	qdrant.UnimplementedQdrantServer
