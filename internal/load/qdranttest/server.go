@@ -26,20 +26,23 @@
 //   - Selected fields: of an object whose field is missing {} is told, of a list
 //     below which a field was asked for [].
 //
-// Read in the server's published sources (1.12 to 1.18): the codes of refusals;
-// that a null in a list of limits of strict mode limits nothing, and its limits
-// are InvalidArgument but for the rates, which are ResourceExhausted with the
-// trailer retry-after, or without it where a call costs more than a minute has;
-// the costs of searches and scrolls (1, and 1 a condition) and of writes (1 a
-// point); that health needs no key; that vectors are told in another field from
-// 1.17 on; that a limit of 0 is refused, and points without any vectors.
+// Read in several revisions of the server's published sources: the codes of
+// refusals; that limits of strict mode are InvalidArgument but for the rates, which
+// are ResourceExhausted with the trailer retry-after, or without it where a call
+// costs more than a minute has; that a search or scroll costs 1, and 1 a condition;
+// that a limit of 0 is refused, and points without any vectors; that vectors are
+// told in another field from 1.17 on. Old revisions told a wrong key by
+// PermissionDenied, and asked for one in health checks too; here it is as in new ones.
 //
 // Assumed: that a message that is too large is OutOfRange with the server and
-// ResourceExhausted with proxies (Options.Oversized); that the ids of has_id count
-// for condition_max_size. Not there: aliases, shards, sparse and multiple vectors,
-// datetime, geo and full-text conditions, keys with [] or quotes, prefetch and
-// queries other than the nearest, ordering by a field. They are Unimplemented,
-// never answered wrongly.
+// ResourceExhausted with proxies (Options.Oversized); that making a collection that
+// is there is AlreadyExists; that a write costs 1 a point; that of conditions those
+// on fields alone need an index, and that the ids of has_id count for
+// condition_max_size.
+//
+// Not there: aliases, shards, sparse and multiple vectors, datetime, geo and
+// full-text conditions, keys with [] or quotes, prefetch and queries other than the
+// nearest, ordering by a field. They are Unimplemented, never answered wrongly.
 package qdranttest
 
 import (
