@@ -132,7 +132,13 @@ func (x collections) Create(_ context.Context, r *qdrant.CreateCollection) (*qdr
 	for name, p := range r.GetVectorsConfig().GetParamsMap().GetMap() {
 		c.vectors[name] = p
 	}
+	if r.GetSparseVectorsConfig() != nil {
+		return nil, status.Error(codes.Unimplemented, "there are no sparse vectors here")
+	}
 	for name, p := range c.vectors {
+		if p.GetMultivectorConfig() != nil {
+			return nil, status.Error(codes.Unimplemented, "there are no multiple vectors here")
+		}
 		if p.GetSize() < 1 || p.GetSize() > 65536 {
 			return nil, status.Errorf(codes.InvalidArgument, "size of vector %q", name)
 		}

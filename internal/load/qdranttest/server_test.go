@@ -33,6 +33,11 @@ func TestCollections(t *testing.T) {
 	ctx := t.Context()
 	refused(t, b.client.CreateCollection(ctx, collection("c", 2)), codes.AlreadyExists)
 	refused(t, b.client.CreateCollection(ctx, collection("huge", 65537)), codes.InvalidArgument)
+	sparse, multiple := collection("s", 2), collection("m", 2)
+	sparse.SparseVectorsConfig = qdrant.NewSparseVectorsConfig(map[string]*qdrant.SparseVectorParams{"w": {}})
+	multiple.VectorsConfig.GetParams().MultivectorConfig = &qdrant.MultiVectorConfig{}
+	refused(t, b.client.CreateCollection(ctx, sparse), codes.Unimplemented)
+	refused(t, b.client.CreateCollection(ctx, multiple), codes.Unimplemented)
 	b.must(b.client.CreateCollection(ctx, collection("a", 3)))
 	names, err := b.client.ListCollections(ctx)
 	if err != nil || !slices.Equal(names, []string{"a", "c"}) {
