@@ -72,7 +72,7 @@ type Options struct {
 	// Oversized is the code of a request above MaxMessage: ResourceExhausted, as
 	// from gRPC and proxies, when it is OK; OutOfRange from the real server.
 	Oversized codes.Code
-	Now       func() time.Time // for rates; time.Now when nil
+	Now       func() time.Time // for rates, from several goroutines at once; time.Now when nil
 }
 
 // Server is one that listens on loopback. Its methods may be called at any time
