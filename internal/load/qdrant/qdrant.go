@@ -103,6 +103,10 @@ func connect(o Options) (*qdrant.Client, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || o.Collection == "" {
 		return nil, fault.New(fault.Usage, "store_url")
 	}
+	// What else stands there is of no use to gRPC, and would be told as the place.
+	if strings.TrimSuffix(u.Path, "/") != "" || strings.ContainsAny(o.URL, "?#") {
+		return nil, fault.New(fault.Usage, "store_url")
+	}
 	port := 6334
 	if u.Port() != "" {
 		if port, err = strconv.Atoi(u.Port()); err != nil || port < 1 || port > 65535 {
@@ -120,8 +124,12 @@ func connect(o Options) (*qdrant.Client, error) {
 			options = append(options, grpc.WithContextDialer(dialLoopback))
 		}
 	}
+	host := u.Hostname()
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]" // the client puts the port behind it as it is
+	}
 	client, err := qdrant.NewClient(&qdrant.Config{
-		Host: u.Hostname(), Port: port, UseTLS: !plain, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+		Host: host, Port: port, UseTLS: !plain, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 		GrpcOptions: options, SkipCompatibilityCheck: true, PoolSize: 1, KeepAliveTime: 60, KeepAliveTimeout: 20,
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -118,6 +119,8 @@ func (s *Store) Lookup(ctx context.Context, keys []string) ([]load.Point, error)
 		return nil, err
 	}
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	// No point has such a key, and no message could ask for it.
+	keys = slices.DeleteFunc(keys, func(key string) bool { return !utf8.ValidString(key) })
 	size := lookupKeys
 	if most := held.strict.ConditionMaxSize; most != nil {
 		size = int(max(1, min(uint64(size), *most)))

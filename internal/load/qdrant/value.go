@@ -7,12 +7,14 @@ import (
 	"github.com/qdrant/go-client/qdrant"
 )
 
-// pointID reads an id as the seam has it: decimal digits, or a UUID.
+// pointID reads an id as the seam has it: decimal digits, or a UUID, in the one form
+// in which the server tells them. Another form of an id would not be found in its
+// answers, and the point be taken for a new one.
 func pointID(text string) (*qdrant.PointId, bool) {
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil && strconv.FormatUint(n, 10) == text {
 		return qdrant.NewIDNum(n), true
 	}
-	if len(text) != 36 || uuid.Validate(text) != nil {
+	if id, err := uuid.Parse(text); err != nil || id.String() != text {
 		return nil, false
 	}
 	return qdrant.NewIDUUID(text), true

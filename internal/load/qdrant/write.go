@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/qdrant/go-client/qdrant"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc/codes"
 
 	"github.com/thtbatch/thtbatch/internal/load"
 	"github.com/thtbatch/thtbatch/internal/record"
@@ -52,7 +50,7 @@ func (s *Store) Write(ctx context.Context, writes []load.Write) error {
 	if err != nil {
 		return err
 	}
-	w := &writing{store: s}
+	w := &writing{store: s, taken: map[string]int{}, blamed: map[string]int{}}
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.options.Streams)
 	for i, piece := range pieces {
@@ -61,7 +59,7 @@ func (s *Store) Write(ctx context.Context, writes []load.Write) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return w.refusal(len(writes))
+	return w.refusal()
 }
 
 // prepared makes messages of writes; those to an id that Qdrant cannot have are
@@ -205,129 +203,4 @@ func check(piece []*outgoing, held holding) error {
 		}
 	}
 	return load.CheckHeld(writes, payloads)
-}
-
-// writing is one Write under way.
-type writing struct {
-	store   *Store
-	mu      sync.Mutex
-	refused []load.ItemError
-	code    codes.Code // of the last point that the server refused alone
-}
-
-// large is the size from which ResourceExhausted, without a time to come back, may
-// be about the size of the message.
-const large = 1 << 20
-
-// put writes a piece. before is what was held a moment ago; every further try
-// looks again, since the one before may have been applied.
-func (w *writing) put(ctx context.Context, piece []*outgoing, before holding) error {
-	s := w.store
-	_, err := repeat(ctx, s, func() (struct{}, error) {
-		held := before
-		before = nil
-		if held == nil {
-			var err error
-			if held, err = s.held(ctx, piece); err != nil {
-				return struct{}{}, err
-			}
-			if err := check(piece, held); err != nil {
-				return struct{}{}, err // somebody put another record there meanwhile
-			}
-		}
-		return struct{}{}, s.send(ctx, piece, held)
-	})
-	var failed *callError
-	if !errors.As(err, &failed) || failed.transient() {
-		return s.classify(err)
-	}
-	size := 0
-	for _, o := range piece {
-		size += o.bytes
-	}
-	tooMuch := failed.code == codes.ResourceExhausted && size > large
-	if !failed.refusal() && !tooMuch {
-		return s.final(s.classify(err))
-	}
-	if len(piece) > 1 {
-		half := len(piece) / 2
-		return firstOf(w.put(ctx, piece[:half], nil), func() error { return w.put(ctx, piece[half:], nil) })
-	}
-	reason := load.ReasonServer
-	if tooMuch || failed.code == codes.OutOfRange {
-		reason = load.ReasonTooLarge
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.refused, w.code = append(w.refused, load.ItemError{Key: piece[0].Key, Reason: reason}), failed.code
-	if len(w.refused) == mostRefused {
-		return s.failed(failed)
-	}
-	return nil
-}
-
-// mostRefused points of one Write are blamed on themselves. Where the server
-// refuses more it is the collection, or this program, and no record must be
-// remembered as bad for it.
-const mostRefused = 16
-
-func firstOf(err error, then func() error) error {
-	if err != nil {
-		return err
-	}
-	return then()
-}
-
-// refusal names what the server refused. Where that is everything, of more than
-// one, it is the collection that is not as it should be.
-func (w *writing) refusal(writes int) error {
-	switch {
-	case len(w.refused) == 0:
-		return nil
-	case len(w.refused) == writes && writes > 1:
-		return w.store.failed(&callError{method: "Upsert", code: w.code})
-	}
-	slices.SortFunc(w.refused, func(a, b load.ItemError) int {
-		if a.Key < b.Key {
-			return -1
-		}
-		return 1
-	})
-	return &load.RefusedError{Items: w.refused, OthersWritten: true}
-}
-
-// send writes a piece once: what is new as points, what is held by its parts.
-func (s *Store) send(ctx context.Context, piece []*outgoing, held holding) error {
-	var added []*qdrant.PointStruct
-	var updated []*outgoing
-	for _, o := range piece {
-		if _, there := held[o.PointID]; there {
-			updated = append(updated, o)
-			continue
-		}
-		added = append(added, &qdrant.PointStruct{Id: o.id, Vectors: o.vectors, Payload: o.fields})
-	}
-	wait := true
-	if len(added) > 0 {
-		_, err := once(ctx, s, "Upsert", func(ctx context.Context) (*qdrant.PointsOperationResponse, error) {
-			return s.client.GetPointsClient().Upsert(ctx, &qdrant.UpsertPoints{CollectionName: s.options.Collection, Wait: &wait, Points: added})
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if len(updated) == 0 {
-		return nil
-	}
-	_, err := once(ctx, s, "UpdateBatch", func(ctx context.Context) (*qdrant.UpdateBatchResponse, error) {
-		return s.client.GetPointsClient().UpdateBatch(ctx, &qdrant.UpdateBatchPoints{
-			CollectionName: s.options.Collection, Wait: &wait, Operations: operations(updated, held),
-		})
-	})
-	var failed *callError
-	if errors.As(err, &failed) && failed.code == codes.NotFound {
-		// A point went meanwhile, or the whole collection: looking again tells.
-		return &callError{method: failed.method, code: codes.Aborted, wait: -1}
-	}
-	return err
 }
