@@ -6,7 +6,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	client "github.com/qdrant/go-client/qdrant"
+	"google.golang.org/grpc/codes"
 
 	"github.com/thtbatch/thtbatch/internal/fault"
 	"github.com/thtbatch/thtbatch/internal/load/qdrant"
@@ -136,4 +139,66 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// What makes the collection may be lost on the way as well: it is not made twice,
+// and no index is missing.
+func TestPrepareInTrouble(t *testing.T) {
+	for _, method := range []string{"Collections/Create", "Points/CreateFieldIndex"} {
+		for name, f := range map[string]qdranttest.Fault{
+			"reply lost": {Code: codes.DeadlineExceeded, After: true}, "unavailable": {Code: codes.Unavailable},
+		} {
+			t.Run(method+", "+name, func(t *testing.T) {
+				server := serve(t, qdranttest.Options{})
+				server.SetFaults(first(method, 3, f))
+				s := open(t, options(server.URL(), "c"))
+				if err := errors.Join(s.Prepare(t.Context(), dims), s.Write(t.Context(), memories(0, 3))); err != nil {
+					t.Fatal(err)
+				}
+				server.Reset()
+				if err := open(t, options(server.URL(), "c")).Prepare(t.Context(), dims); err != nil {
+					t.Fatal(err)
+				}
+				if c := server.Counts(); c.Methods["Points/CreateFieldIndex"] != 0 || len(server.Points("c")) != 3 {
+					t.Errorf("%v, %d points", c.Methods, len(server.Points("c")))
+				}
+			})
+		}
+	}
+}
+
+// A page that is too much is asked for by halves, and one that is lost once more
+// from where it began: no point is missing or told twice.
+func TestScanInTrouble(t *testing.T) {
+	for name, f := range map[string]qdranttest.Fault{
+		"too much": {Code: codes.ResourceExhausted}, "too much, says the server": {Code: codes.OutOfRange},
+		"reply lost": {Code: codes.Unavailable, After: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, s := prepared(t, func(o *qdrant.Options) { o.BatchPoints = 500 })
+			if err := s.Write(t.Context(), memories(0, 2500)); err != nil {
+				t.Fatal(err)
+			}
+			server.SetFaults(func(c qdranttest.Call) qdranttest.Fault {
+				if r, ok := c.Data.(*client.ScrollPoints); ok && (r.GetLimit() > 300 && f.Code != codes.Unavailable || c.N == 1) {
+					return f
+				}
+				return qdranttest.Fault{}
+			})
+			seen := map[string]bool{}
+			err := s.Scan(t.Context(), func(b arrow.RecordBatch) error {
+				for i := range int(b.NumRows()) {
+					id := strings.Clone(b.Column(0).(*array.String).Value(i))
+					if seen[id] {
+						t.Errorf("%s twice", id)
+					}
+					seen[id] = true
+				}
+				return nil
+			})
+			if err != nil || len(seen) != 2500 {
+				t.Errorf("%d points, %v", len(seen), err)
+			}
+		})
+	}
 }

@@ -1,10 +1,13 @@
 package qdrant_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"runtime/pprof"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,5 +173,43 @@ func TestOnlyPointsThatAreTooLarge(t *testing.T) {
 		if !errors.As(err, &refused) || len(refused.Items) != 2 || refused.Items[0].Reason != load.ReasonTooLarge {
 			t.Errorf("%s: %v", code, err)
 		}
+	}
+}
+
+// Nothing of a Write goes on when it has returned, however it ended.
+func TestNothingGoesOn(t *testing.T) {
+	for name, f := range map[string]qdranttest.Fault{
+		"an error":             {Code: codes.Internal},
+		"the end of a context": {Hang: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, s := prepared(t, func(o *qdrant.Options) { o.BatchPoints, o.Streams = 5, 4 })
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var calls atomic.Int64
+			server.SetFaults(func(c qdranttest.Call) qdranttest.Fault {
+				if c.Method != "Points/Upsert" {
+					return qdranttest.Fault{}
+				}
+				if f.Hang && calls.Add(1) == 4 {
+					cancel() // all streams are under way
+				}
+				return f
+			})
+			if err := s.Write(ctx, memories(0, 60)); err == nil {
+				t.Fatal("no error")
+			}
+			var stacks strings.Builder
+			if err := pprof.Lookup("goroutine").WriteTo(&stacks, 2); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(stacks.String(), "qdrant.(*writing)") {
+				t.Errorf("a message is still under way:\n%s", stacks.String())
+			}
+			server.SetFaults(nil)
+			if err := s.Write(t.Context(), memories(0, 60)); err != nil || len(server.Points("c")) != 60 {
+				t.Errorf("afterwards: %v, %d points", err, len(server.Points("c")))
+			}
+		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/thtbatch/thtbatch/internal/load"
-	"github.com/thtbatch/thtbatch/internal/load/qdrant"
+	"github.com/thtbatch/thtbatch/internal/load/qdranttest"
 	"github.com/thtbatch/thtbatch/internal/record"
 )
 
@@ -75,25 +75,30 @@ func TestUpdateIsMerge(t *testing.T) {
 				nested["type"] = record.ReusableType
 			}
 		}
-		w := load.Write{PointID: record.PointID("memory:mem-0001"), Key: "memory:mem-0001", Payload: update}
-		if rapid.Bool().Draw(t, "foreign") {
-			w.PointID = "7"
+		// Of one batch: what is read of the points of one writer must not count for
+		// those of another.
+		ours := record.PointID("memory:mem-0001")
+		ids := rapid.SampledFrom([][]string{{ours}, {"7"}, {ours, "7"}}).Draw(t, "ids")
+		server.Remove("c", "7", ours)
+		var writes []load.Write
+		for _, id := range ids {
+			if err := server.Plant("c", id, []float32{1, 0, 0, 0}, held); err != nil {
+				t.Fatal(err)
+			}
+			writes = append(writes, load.Write{PointID: id, Key: "memory:mem-0001", Payload: update})
 		}
-		server.Remove("c", "7", record.PointID("memory:mem-0001"))
-		if err := server.Plant("c", w.PointID, []float32{1, 0, 0, 0}, held); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Write(t.Context(), []load.Write{w}); err != nil {
+		if err := s.Write(t.Context(), writes); err != nil {
 			t.Fatal(err)
 		}
 		points := server.Points("c")
-		if len(points) != 1 {
+		if len(points) != len(ids) {
 			t.Fatalf("%d points", len(points))
 		}
-		w.Payload = present(update) // a null is the same as no field
-		got, want := present(points[0].Payload), present(load.Merge(held, w))
-		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("held %v\nwritten %v\ngot  %v\nwant %v", held, update, got, want)
+		for _, p := range points {
+			w := load.Write{PointID: p.ID, Key: "memory:mem-0001", Payload: present(update)} // a null is the same as no field
+			if got, want := present(p.Payload), present(load.Merge(held, w)); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s: held %v\nwritten %v\ngot  %v\nwant %v", p.ID, held, update, got, want)
+			}
 		}
 	})
 }
@@ -101,15 +106,23 @@ func TestUpdateIsMerge(t *testing.T) {
 // No message is larger than it was taken for, whatever it holds, so that none is
 // larger than the setting.
 func TestMessagesAreCountedFull(t *testing.T) {
-	server, s := prepared(t, func(o *qdrant.Options) { o.BatchBytes = 60_000 })
+	const wide = 1024
+	server := serve(t, qdranttest.Options{})
+	o := options(server.URL(), "c")
+	o.BatchBytes = 60_000
+	s := open(t, o)
+	if err := s.Prepare(t.Context(), wide); err != nil {
+		t.Fatal(err)
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		server.Reset()
-		n := rapid.IntRange(1, 60).Draw(t, "points")
+		n := rapid.IntRange(1, 30).Draw(t, "points")
 		length := rapid.IntRange(0, 3000).Draw(t, "length")
 		text := strings.Repeat(rapid.SampledFrom([]string{"x", "è", "\x00"}).Draw(t, "text"), length)
 		var writes []load.Write
 		for i := range n {
-			w := memory(i, 1, float32(i), 0, 1)
+			w := memory(i, make([]float32, wide)...)
+			w.Vector[i] = 1
 			extra := payloads(record.KindMemory).Draw(t, fmt.Sprint("extra ", i))
 			for _, name := range []string{"kind", "record_key", "workspace", "type", "metadata"} {
 				delete(extra, name)

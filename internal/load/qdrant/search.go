@@ -12,8 +12,11 @@ import (
 	"github.com/thtbatch/thtbatch/internal/record"
 )
 
-// moreHits are asked for beyond a page, to see whether equal scores go on.
-const moreHits = 16
+const (
+	// moreHits are asked for beyond a page, to see whether equal scores go on.
+	moreHits   = 16
+	nestedType = metadataField + ".type"
+)
 
 // Search implements load.Store. It is exact unless the collection forbids it.
 func (s *Store) Search(ctx context.Context, q load.Query) ([]load.Hit, error) {
@@ -56,7 +59,7 @@ func (s *Store) Search(ctx context.Context, q load.Query) ([]load.Hit, error) {
 
 // rank is all hits up to the end of the page, in the order of the seam. The
 // server orders equal scores as it likes, so that more are asked for until the
-// score falls.
+// score falls, and until what is not shown has taken nothing's place.
 func (s *Store) rank(ctx context.Context, held *described, q load.Query) ([]load.Hit, error) {
 	last := q.Offset + q.Limit
 	exact := held.strict.SearchAllowExact == nil || *held.strict.SearchAllowExact
@@ -68,7 +71,7 @@ func (s *Store) rank(ctx context.Context, held *described, q load.Query) ([]load
 		}
 		request := &qdrant.QueryPoints{
 			CollectionName: s.options.Collection, Query: qdrant.NewQuery(load.Unit(q.Vector)...), Filter: filterOf(q), Params: params,
-			Limit: &limit, WithPayload: qdrant.NewWithPayloadInclude("record_key", "ref"),
+			Limit: &limit, WithPayload: qdrant.NewWithPayloadInclude("record_key", "ref", "kind", "type", nestedType),
 		}
 		if s.options.Vector != "" {
 			request.Using = &s.options.Vector
@@ -80,21 +83,47 @@ func (s *Store) rank(ctx context.Context, held *described, q load.Query) ([]load
 			return nil, s.final(err)
 		}
 		points := reply.GetResult()
-		if n := len(points); n > last && uint64(n) == limit && !capped && points[n-1].GetScore() == points[last-1].GetScore() {
-			continue
-		}
-		hits := make([]load.Hit, len(points))
-		for i, p := range points {
-			hits[i] = load.Hit{
+		hits := make([]load.Hit, 0, len(points))
+		for _, p := range points {
+			if !shown(p.GetPayload(), q.Kind) {
+				continue
+			}
+			hits = append(hits, load.Hit{
 				PointID: idText(p.GetId()), Key: text(p.GetPayload(), "record_key", true), Ref: text(p.GetPayload(), "ref", true),
 				Score: float64(p.GetScore()),
-			}
+			})
+		}
+		if n := len(points); uint64(n) == limit && !capped &&
+			(len(hits) < last || float64(points[n-1].GetScore()) == hits[last-1].Score) {
+			continue
 		}
 		slices.SortStableFunc(hits, func(a, b load.Hit) int {
 			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Key, b.Key), cmp.Compare(a.PointID, b.PointID))
 		})
 		return hits, nil
 	}
+}
+
+// shown asks once more what the filter asks of kind and type, now of a single text:
+// the server takes a list for each of its values.
+func shown(payload map[string]*qdrant.Value, asked string) bool {
+	kind := payload["kind"].GetStringValue()
+	if asked == "" && !record.Ours(kind) || asked != "" && kind != asked {
+		return false
+	}
+	if kind != record.KindMemory {
+		return true
+	}
+	found := false
+	for _, v := range []*qdrant.Value{payload["type"], payload[metadataField].GetStructValue().GetFields()["type"]} {
+		if _, null := v.GetKind().(*qdrant.Value_NullValue); v == nil || null {
+			continue
+		}
+		if found = record.Reusable(v.GetStringValue()); !found {
+			return false
+		}
+	}
+	return found
 }
 
 func filterOf(q load.Query) *qdrant.Filter {
@@ -122,10 +151,9 @@ func filterOf(q load.Query) *qdrant.Filter {
 // reusable: a type stands in one of the layouts, and in none another than the
 // reusable one.
 func reusable() []*qdrant.Condition {
-	const nested = metadataField + ".type"
-	beside, within := qdrant.NewMatch("type", record.ReusableType), qdrant.NewMatch(nested, record.ReusableType)
+	beside, within := qdrant.NewMatch("type", record.ReusableType), qdrant.NewMatch(nestedType, record.ReusableType)
 	return []*qdrant.Condition{
-		either(beside, within), either(beside, qdrant.NewIsEmpty("type")), either(within, qdrant.NewIsEmpty(nested)),
+		either(beside, within), either(beside, qdrant.NewIsEmpty("type")), either(within, qdrant.NewIsEmpty(nestedType)),
 	}
 }
 
