@@ -282,6 +282,7 @@ func TestConfigErrors(t *testing.T) {
 		{"embed.key: " + pasted, "config_secret_key", 1, "embed.key", ""},
 		{"index: {delete_key: " + pasted + "}", "config_secret_key", 1, "index.delete_key", ""},
 		{"embed.url: https://user:" + pasted + "@host", "config_bad_value", 1, "embed.url", ""},
+		{"index.url: 'http://host:6334?api_key=" + pasted + "'", "config_bad_value", 1, "index.url", ""},
 		{"index.url: localhost:6334", "config_bad_value", 1, "index.url", ""},
 		{"index.url: http://", "config_bad_value", 1, "index.url", ""},
 		{"index.collection: a/b", "config_bad_value", 1, "index.collection", ""},

@@ -319,10 +319,11 @@ func cutSuffixFold(s, suffix string) (string, bool) {
 	return s[:at], true
 }
 
-// isURL accepts the address of a server, without a name and password in it.
+// isURL accepts the address of a server, without a name and password in it, and
+// without a query, where people put keys.
 func isURL(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 func isFilled(s string) bool { return strings.TrimSpace(s) != "" }

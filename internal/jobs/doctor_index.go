@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -66,7 +65,7 @@ func (d *diagnosis) index(ctx context.Context, embedder embed.Embedder) {
 		return
 	}
 	store, err := d.env.openToRead(ctx, d.dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, errNoCopy) {
 		d.say(levelNote, "doctor_no_index", "path", d.dir.SearchCopy())
 		return
 	}
@@ -101,7 +100,7 @@ func (d *diagnosis) index(ctx context.Context, embedder embed.Embedder) {
 }
 
 // deleteKey tells whether there is a key for deleting. A key that cannot be
-// read is told, and so is one that is the key for writing too.
+// read is told.
 func (d *diagnosis) deleteKey() {
 	s := d.env.Settings.Index
 	key, err := secret.Read(deleteKeyVariable, d.env.Getenv, s.DeleteKeyFile)

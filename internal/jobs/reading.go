@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -51,7 +50,7 @@ func (e *Env) newSearcher(ctx context.Context, dir *state.Dir, kind, question st
 		return nil, err
 	}
 	store, err := e.openToRead(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, errNoCopy) {
 		return nil, fault.New(fault.Usage, "nothing_published", "path", dir.SearchCopy())
 	}
 	if err != nil {

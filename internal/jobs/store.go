@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/thtbatch/thtbatch/internal/fault"
 	"github.com/thtbatch/thtbatch/internal/load"
@@ -56,7 +57,9 @@ func (r *recorded) place() string {
 	return r.dir.Index()
 }
 
-func (e *Env) serverPlace() string { return e.Settings.Index.URL + "/" + e.Settings.Index.Collection }
+func (e *Env) serverPlace() string {
+	return strings.TrimSuffix(e.Settings.Index.URL, "/") + "/" + e.Settings.Index.Collection
+}
 
 // openStore opens the index for writing.
 func (r *recorded) openStore(ctx context.Context) (load.Store, error) {
@@ -73,8 +76,11 @@ func (r *recorded) openStore(ctx context.Context) (load.Store, error) {
 	return store, nil
 }
 
+// errNoCopy says that no copy of the index has been published yet.
+var errNoCopy = errors.New("no copy of the index")
+
 // openToRead opens what searches read: the copy that was published last, or
-// the server. A copy that is not there is an error that is fs.ErrNotExist.
+// the server. A copy that is not there is errNoCopy.
 func (e *Env) openToRead(ctx context.Context, dir *state.Dir) (load.Store, error) {
 	if e.served() {
 		return e.openServer(ctx)
@@ -82,11 +88,11 @@ func (e *Env) openToRead(ctx context.Context, dir *state.Dir) (load.Store, error
 	o := e.duckOptions(dir.SearchCopy())
 	o.ReadOnly = true
 	store, err := local.Open(ctx, o)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errNoCopy
+	case err != nil:
 		return nil, fault.New(fault.Failed, "store_unreadable", "path", dir.SearchCopy()).Because(err)
-	}
-	if err != nil {
-		return nil, err
 	}
 	return store, nil
 }

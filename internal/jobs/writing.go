@@ -54,7 +54,10 @@ func (a *applier) withoutRefused(ctx context.Context, items []item, writes []loa
 	var written []load.Write
 	for i, it := range items {
 		if reason, is := reasons[it.Record.Key]; is {
-			a.r.fail(a, it.Work, reason, true)
+			if reason == load.ReasonOtherWorkspace {
+				return nil, fault.New(fault.Guard, "other_workspace", "key", it.Record.Key, "owner", "?", "workspace", a.r.env.Settings.Workspace)
+			}
+			a.r.fail(a, it.Work, reason, load.Permanent(reason))
 			continue
 		}
 		kept, written = append(kept, it), append(written, writes[i])

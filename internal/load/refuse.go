@@ -35,6 +35,18 @@ const (
 	ReasonTooLarge       = "point_too_large"       // more than a message to the server may have
 )
 
+// Permanent says whether a refusal would be the same for the same record, however
+// the index changes: one of its vector or its texts. What another writer did to
+// the point, and what only a server knows the reason of, may be otherwise
+// tomorrow.
+func Permanent(reason string) bool {
+	switch reason {
+	case ReasonDimension, ReasonNotFinite, ReasonZero, ReasonNorm, ReasonEncoding, ReasonValue, ReasonTooLarge:
+		return true
+	}
+	return false
+}
+
 // ItemError is a write that was refused. Neither field is a text of a session.
 type ItemError struct{ Key, Reason string }
 

@@ -39,7 +39,7 @@ func (e *callError) transient() bool {
 // refusal codes say something about what was sent, and would come again.
 func (e *callError) refusal() bool {
 	switch e.code {
-	case codes.InvalidArgument, codes.OutOfRange, codes.FailedPrecondition:
+	case codes.InvalidArgument, codes.OutOfRange: // FailedPrecondition is of a server that is locked
 		return true
 	}
 	return false

@@ -175,7 +175,7 @@ func (s *Store) Info(ctx context.Context) (load.Info, error) {
 	if err != nil || !held.exists {
 		return info, err
 	}
-	exact := true
+	exact := held.strict.SearchAllowExact == nil || *held.strict.SearchAllowExact // it holds for counting too
 	count, err := again(ctx, s, "Count", func(ctx context.Context) (*qdrant.CountResponse, error) {
 		return s.client.GetPointsClient().Count(ctx, &qdrant.CountPoints{CollectionName: s.options.Collection, Exact: &exact})
 	})
