@@ -43,6 +43,7 @@ func (w view) vectorsOf(p *point) *qdrant.VectorsOutput {
 
 func (w view) output(v []float32) *qdrant.VectorOutput {
 	if w.old {
+		//lint:ignore SA1019 servers before 1.17 answer in this field
 		return &qdrant.VectorOutput{Data: v}
 	}
 	return &qdrant.VectorOutput{Vector: &qdrant.VectorOutput_Dense{Dense: &qdrant.DenseVector{Data: v}}}
